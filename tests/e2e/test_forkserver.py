@@ -234,6 +234,7 @@ def test_nothing_survives_an_orchestrator_that_is_killed(tmp_path: Path) -> None
         orchestrator.kill()
         orchestrator.wait()
     _until(lambda: not any(_alive(pid) for pid in pids), 15.0)
+    _until(lambda: not list(tmp_path.iterdir()), 15.0)
 
 
 def test_where_the_server_cannot_start_candidates_run_in_fresh_processes(tmp_path: Path) -> None:

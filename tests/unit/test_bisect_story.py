@@ -29,6 +29,7 @@ from triage.session.settings import Settings
 from triage.stories import bisect as story
 from triage.stories.bisect import Done, bisect, command_line
 from triage.stories.bisect_subject import find_subject
+from triage.stories.runs import runs_in
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inductor_exception"
 VERSIONS = ("2.6.0", "2.7.0", "2.7.1", "2.8.0", "2.9.0", "2.9.1", "2.10.0")
@@ -101,6 +102,11 @@ def test_it_is_written_as_the_contract_has_it(world, tmp_path):
     assert "**Regression: 2.7.1 passes, 2.8.0 fails**" in page
     assert "triage bisect --good 2.6.0 --bad 2.10.0 train.py" in page
     assert 'class="bad" title="2.8.0 fails' in (tmp_path / "out" / "bisect.html").read_text()
+
+
+def test_it_is_listed_as_what_it_is_once_it_has_ended(world, tmp_path):
+    go(ask(tmp_path), tmp_path / "out")
+    assert [(run.kind, run.going_on) for run in runs_in(tmp_path)] == [("bisect", False)]
 
 
 @pytest.mark.parametrize("redact", [True, False])

@@ -9,6 +9,7 @@ from triage.explain.times import by_phase, compile_time
 from triage.model.explanation import GraphBreak
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
+from triage.stories.explain_run import ended_facts
 
 # As torch 2.13 words it.
 PRINT = """Failed to trace builtin operator
@@ -233,3 +234,10 @@ def test_a_cure_works_where_the_line_breaks_no_more(after, failure, works, note)
     item, printed = tried(rows, trials(rows)[0], after, failure)
     assert (item.tried, item.cure_works, item.note) == ("capture_scalar_outputs", works, note)
     assert printed == PRINTS
+
+
+def test_what_a_wrapper_says_below_its_first_line_is_what_is_told_of_a_run_that_fails():
+    inner = RaisedException("RuntimeError", "Complex dtype is not supported")
+    wrapper = RaisedException("torch._dynamo.exc.BackendCompilerFailed", "backend='aot_eager' raised:", inner=inner)
+    told = ended_facts(Outcome(OutcomeKind.EXCEPTION, exception=wrapper))
+    assert (told["exception"], told["message"]) == ("RuntimeError", "Complex dtype is not supported")

@@ -207,19 +207,22 @@ def test_what_cannot_be_started_says_why(run: Runner, change: dict) -> None:
     assert done.code is None and done.error is not None and "Error" in done.error
 
 
-def test_when_triage_is_killed_the_target_ends(run: Runner) -> None:
+def test_when_triage_is_killed_the_target_ends_and_our_directory_goes(run: Runner) -> None:
     request = run.request("subprocess.Popen(['sleep', '79'])\nopen('began', 'w').close()\ntime.sleep(60)")
     source = (
         "import sys, pathlib; from triage.probe.launch import Launch, launch; import os\n"
         f"launch(Launch({request.argv!r}, pathlib.Path({str(request.cwd)!r}), {{**os.environ, {TAG!r}: {run.tag!r}}},"
-        f" pathlib.Path({str(request.stdout)!r}), pathlib.Path({str(request.stderr)!r}), 60.0, 0.5))"
+        f" pathlib.Path({str(request.stdout)!r}), pathlib.Path({str(request.stderr)!r}), 60.0, 0.5,"
+        f" home=pathlib.Path({str(run.folder / 'home')!r})))"
     )
+    (run.folder / "home").mkdir()
     keeper = subprocess.Popen([sys.executable, "-c", source], cwd=Path(__file__).parents[2])
     assert wait_for((run.folder / "began").exists)
     assert len(left_over(run.tag)) == 2
     keeper.send_signal(signal.SIGKILL)
     keeper.wait()
     assert wait_for(lambda: not left_over(run.tag), 10)
+    assert wait_for(lambda: not (run.folder / "home").exists())
 
 
 def test_an_interrupt_ends_the_target_first(run: Runner) -> None:

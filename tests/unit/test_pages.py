@@ -13,6 +13,7 @@ from triage.model.bisection import Bisection, Standing
 from triage.model.codec import decode, encode
 from triage.model.explanation import Explanation
 from triage.report.bisection import CELLS, bisection_html, strip
+from triage.report.explanation import summary
 from triage.report.explanation_html import explanation_html
 from triage.report.pages import bars
 
@@ -54,6 +55,13 @@ def test_a_break_stands_in_its_lines_with_what_to_do() -> None:
     page = PAGES["explain"]
     assert re.search(r'<span class="line here">\s+12 {6}print\(x\.mean\(\)\)</span>', page)
     assert "<strong>To do:</strong> leave it out" in page and "met 3 times; compiling what follows took 0.3 s" in page
+
+
+def test_a_line_that_breaks_for_two_reasons_is_one_line() -> None:
+    first = EXPLAINED.graph_breaks[0]
+    twice = replace(EXPLAINED, graph_breaks=(first, replace(first, reason="another", count=1)))
+    assert summary(twice).split(", ")[1] == f"{first.count + 1} graph breaks (on 1 line)"
+    assert "1 line with a graph break" in explanation_html(twice)
 
 
 def test_what_took_long_is_as_wide_as_that() -> None:

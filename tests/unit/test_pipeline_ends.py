@@ -111,8 +111,10 @@ def test_what_the_user_can_put_right_is_raised_on(quiet_run: Any, monkeypatch: p
         raise TargetError("no torch")
 
     monkeypatch.setattr(AskedTarget, "check_usable", refuse)
+    heard, run = quiet_run()
     with pytest.raises(TargetError):
-        quiet_run()[1]()
+        run()
+    assert (heard[-1].kind, heard[-1].facts["exit_code"]) == ("run_ended", 4)  # it is listed as going on no more
 
 
 class Warming:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from triage.cli.view import typed
 from triage.errors import UsageError
 from triage.session.events import Emitter
 from triage.session.session import open_session
@@ -28,6 +29,13 @@ def test_the_newest_run_has_a_name(tmp_path: Path) -> None:
     runs = tmp_path / "triage-out"
     assert (runs / "latest").resolve() == session.directory and session.directory.parent == runs
     assert (runs / ".gitignore").read_text() == "*\n"
+
+
+def test_a_run_directory_can_be_typed_and_made_whatever_the_script_is_called(tmp_path: Path) -> None:
+    for label in ("my train", "two\nlines", "x" * 240, "ü" * 120):
+        name = open_session(Settings(), label, tmp_path, Emitter()).directory.name
+        assert not any(letter.isspace() for letter in name) and len(name.encode()) < 240
+    assert typed("out/my run") == "'out/my run'" and typed("out/run") == "out/run"
 
 
 @pytest.mark.parametrize("earlier", [True, False])

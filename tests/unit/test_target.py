@@ -153,9 +153,9 @@ def test_a_name_that_was_mistyped_is_told_with_what_is_like_it(place: Path) -> N
 def test_what_is_no_file_is_told_with_what_may_have_been_meant(place: Path) -> None:
     (place / "package" / "train.py").touch()
     told = refusal(place, "LR=0.1", "python", "train.py")
-    assert told.endswith("Set variables before the whole command: LR=0.1 triage run ...")
-    assert refusal(place, "python train.py --lr 1").endswith("Leave out the quotes: triage run python train.py --lr 1")
-    assert refusal(place, "package.train").endswith("triage run -m package.train")
+    assert told.endswith("Set variables before the whole command: LR=0.1 triage ...")
+    assert refusal(place, "python train.py --lr 1").endswith("Leave out the quotes: python train.py --lr 1")
+    assert refusal(place, "package.train").endswith("with -m: -m package.train")
 
 
 @pytest.mark.parametrize("first", ["#!/bin/sh -e", "#! /usr/bin/env sh", "#!/bin/sh -'"])
@@ -259,6 +259,13 @@ def target(place: Path, source: str) -> Target:
 def test_a_syntax_error_is_told_before_anything_is_run(place: Path, source: str) -> None:
     with pytest.raises(UsageError, match="not valid Python"):
         check_syntax(target(place, source))
+
+
+def test_of_a_file_in_another_encoding_the_line_is_told(place: Path) -> None:
+    latin = target(place, "")
+    (place / "x.py").write_bytes(b'import torch\nprint("caf\xe9")\n')
+    with pytest.raises(UsageError, match=r"line 2: the byte 0xe9 is not utf-8, and no other encoding is declared\n"):
+        check_syntax(latin)
 
 
 def test_what_parses_is_not_run(place: Path) -> None:

@@ -31,6 +31,8 @@ AskIndex = Callable[[str, str, str | None, float], list[Wheel]]  # project, inde
 
 QUICK_SECONDS = 8.0  # for an index that can be done without
 
+AskIndex = Callable[[str, str, str | None, float], list[Wheel]]  # project, index, certificates, seconds
+
 
 @dataclass(frozen=True)
 class Setup:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import listener_of, shown_bare
+from triage.cli.view import listener_of, shown, shown_bare, typed
 from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def plain_line(event: Event) -> str | None:
     if event.kind == "bisect_started":
         first, last = facts["versions"][0], facts["versions"][-1]
         said = [
-            f"{len(facts['versions'])} versions from {first} to {last}; results in {facts['directory']}",
+            f"{len(facts['versions'])} versions from {first} to {last}; results in {shown(facts['directory'])}",
             *facts["notes"],
         ]
         return "\n           ".join(said)
@@ -175,9 +175,9 @@ def _facts(done: Done) -> Iterator[tuple[str, str]]:
         "tested",
         f"{len(found.tested)} of {len(found.versions)}, environments made: {found.installs}, {found.seconds:.0f} s",
     )
-    yield "result", str(done.directory / "bisect.md")
+    yield "result", shown(done.directory / "bisect.md")
     if done.report is not None:
-        yield "report", f"{done.report} (the section is in it)"
+        yield "report", f"{shown(done.report)} (the section is in it)"
     if not found.complete:
         yield "incomplete", found.incomplete_reason or ""
-        yield "next", f"triage bisect --resume {done.directory}"
+        yield "next", f"triage bisect --resume {typed(done.directory)}"

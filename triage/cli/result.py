@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import ops_told, shown, shown_bare
+from triage.cli.view import ops_told, shown, shown_bare, typed
 
 if TYPE_CHECKING:
     from triage.model.own_code import OperatorCheck
@@ -92,7 +92,7 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
     elif report.reproducer_note:
         yield "reproducer", f"none: {report.reproducer_note}"
     for way in report.ways_round[:1]:
-        patch = f"; git apply {shown(done.directory / way.patch)}" if way.patch else ""
+        patch = f"; git apply {typed(done.directory / way.patch)}" if way.patch else ""
         yield "way round", f"{way.change}{patch}"
     if not report.ways_round:
         script, alone = workarounds_of_each(report)
@@ -130,7 +130,7 @@ def _next(done: Run) -> str:
             "the other backends could not be asked (see the notes in report.md)"
         )
     if not done.report.complete:
-        return f"go on where it ended: triage run --resume {shown(done.directory)}"
+        return f"go on where it ended: triage run --resume {typed(done.directory)}"
     if verdict.symptom is Symptom.NONE:
         if verdict.compiled_nothing:
             return "run it so that it compiles something: the seed or the argument with which it failed"
@@ -151,4 +151,4 @@ def _next(done: Run) -> str:
         return f"look at {own.place} first; where that is right, read report.md and file it with your own words"
     if verdict.stage is Stage.NONE and verdict.door is None:
         return "read the notes in report.md: this is not a compiler bug as it stands"
-    return f"read report.md, add your own words, and attach it to an issue (triage report {shown(done.directory)} -f github)"
+    return f"read report.md, add your own words, and attach it to an issue (triage report {typed(done.directory)} -f github)"

@@ -6,7 +6,7 @@ import time
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import listener_of, shown, shown_bare
+from triage.cli.view import listener_of, shown, shown_bare, typed
 from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
@@ -36,8 +36,10 @@ def plain_line(event: Event) -> str | None:
     """One event as one line, None where it is not worth one."""
     facts = event.facts
     if event.kind == "sweep_started":
+        from triage.report.wording import plural
+
         where = f"results in {shown(facts['directory'])}"
-        return f"{facts['scripts']} scripts, {facts['slots']} side by side ({facts['engine']}); {where}"
+        return f"{plural(facts['scripts'], 'script')}, {facts['slots']} side by side ({facts['engine']}); {where}"
     if event.kind == "pass_ended":
         done = f"{facts['screened']}/{facts['scripts']}" if facts["which"] == "screen" else _PASSES[facts["which"]]
         what = f": {facts['headline']}" if facts["headline"] and facts["fate"] not in ("passes", "rounding") else ""
@@ -118,7 +120,7 @@ def show_sweep(done: Swept, *, quiet: bool, as_json: bool) -> None:
         told = ", ".join(f"{len(getattr(found.against, name))} {word}" for name, word in kinds.items())
         console.print(Text(f"against {shown(found.against.base)}: {told}"))
     page = shown(done.directory / "sweep.html")
-    next_step = f"triage sweep --resume {shown(done.directory)}" if not found.complete else f"open {page}"
+    next_step = f"triage sweep --resume {typed(done.directory)}" if not found.complete else f"open {page}"
     console.print(Text(f"page     {page}\nnext     {next_step}"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -129,6 +130,11 @@ def shown(path: str | Path) -> str:
     with contextlib.suppress(ValueError, OSError):
         return str(Path(path).relative_to(Path.cwd()))
     return str(path)
+
+
+def typed(path: str | Path) -> str:
+    """The same in a command: quoted where a shell would take it for more than one word."""
+    return shlex.quote(shown(path))
 
 
 def _with(operations: Sequence[str]) -> str:

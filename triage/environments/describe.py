@@ -56,10 +56,16 @@ def describe_target(python: str, *, collect_env: bool = True, cancel: Cancel | N
     if told is None:
         raise TargetError(
             what=f"{python} is not a Python interpreter that triage can use.",
-            why=(done.stderr.strip().splitlines() or [f"It ended with status {done.returncode}."])[-1],
-            next="Name the interpreter of the failing script: triage run --python ~/venv/bin/python script.py",
+            why=_own_words(done.stderr) or f"It ended with status {done.returncode}.",
+            next="Name the interpreter of the failing script: --python ~/venv/bin/python",
         )
     return told
+
+
+def _own_words(said: str) -> str:
+    """The line that tells most: the last of a traceback, the first of any other program's complaint."""
+    lines = said.strip().splitlines() or [""]
+    return lines[-1] if any(line.startswith("Traceback ") for line in lines) else lines[0]
 
 
 def warm_script(*, page: bool) -> str:
@@ -95,5 +101,5 @@ def require_torch(environment: TargetEnvironment) -> None:
     raise TargetError(
         what=f"{'There is no torch' if missing else 'torch cannot be imported'} in {environment.python}.",
         why=environment.torch_error or "The import failed.",
-        next="Activate the environment of the failing script, or name it: triage run --python ~/venv/bin/python script.py",
+        next="Activate the environment of the failing script, or name its interpreter: --python ~/venv/bin/python",
     )

@@ -118,6 +118,7 @@ class ForkServer:
 
     def close(self) -> None:
         """End the server and all that runs in it."""
+        self._send({"op": "end"})  # where its requests end without that we were killed, and it clears up after us
         with self._lock, contextlib.suppress(OSError):
             os.close(self._requests)
             self._requests = -1

@@ -208,6 +208,7 @@ def _launch(request: ProbeRequest, stage: Stage, stdout: Path, stderr: Path) -> 
         stdin=target.stdin,
         channel=stage.channel,
         late=late,
+        home=stage.root,
     )
 
 

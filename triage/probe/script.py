@@ -61,7 +61,7 @@ def checked_script(name: str, cwd: Path) -> Path:
         raise UsageError(
             what=f"{name} is a directory.",
             why="triage runs one script, a module (-m) or a command (after --), and this directory has no __main__.py.",
-            next=f"Name the script in it, for example: triage run {name.rstrip('/')}/train.py",
+            next=f"Name the script in it, for example: {name.rstrip('/')}/train.py",
         )
     if not exists:
         beside = "" if os.sep in name or path.suffix else ", and for a program of that name on PATH"
@@ -89,14 +89,14 @@ def not_there(name: str, path: Path, why: str) -> UsageError:
 def _meant(name: str, path: Path) -> str:
     """What may have been meant by a name that is none of a file."""
     if re.match(r"[A-Za-z_]\w*=", name):
-        return f"Set variables before the whole command: {name} triage run ..."
+        return f"Set variables before the whole command: {name} triage ..."
     if len(name.split()) > 1:
-        return f"Leave out the quotes: triage run {name}"
+        return f"Leave out the quotes: {name}"
     module = path.parent.joinpath(*path.name.split("."))
     if os.sep not in name and (module.with_suffix(".py").is_file() or (module / "__main__.py").is_file()):
-        return f"A module is run with -m: triage run -m {name}"
+        return f"A module is named with -m: -m {name}"
     near = _alike(path)
-    told = "Check the path, or use `triage run -m package.module` for a module."
+    told = "Check the path; a module is named with -m: -m package.module"
     return f"Did you mean {Path(name).with_name(near)}?" if near else told
 
 

@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import threading
@@ -244,8 +245,11 @@ def main() -> None:
         # A handler that does nothing, not SIG_IGN: that would be inherited, and the target's own SIGTERMs would be ignored.
         signal.signal(number, lambda *_: None)
     become_subreaper()
+    parent = os.getppid()
     request = json.loads(_first_line())
     answer = supervise(request)
+    if request.get("home") and os.getppid() != parent:  # triage was killed: nobody else is left to remove it
+        shutil.rmtree(request["home"], ignore_errors=True)
     with contextlib.suppress(OSError):
         os.write(1, json.dumps(answer).encode() + b"\n")
 

@@ -191,8 +191,12 @@ def check_syntax(target: Target) -> None:
         "import sys, ast, tokenize\n"
         "try:\n"
         "    ast.parse(tokenize.open(sys.argv[1]).read(), sys.argv[1])\n"
-        "except (SyntaxError, UnicodeDecodeError, ValueError) as e:\n"
-        '    print(f\'line {getattr(e, "lineno", "?")}: {getattr(e, "msg", e)}: {(getattr(e, "text", None) or "").strip()}\')\n'
+        "except UnicodeDecodeError as e:\n"
+        "    line = e.object.count(b'\\n', 0, e.start) + 1\n"
+        "    print(f'line {line}: the byte {e.object[e.start]:#04x} is not {e.encoding}, and no other encoding is declared')\n"
+        "except (SyntaxError, ValueError) as e:\n"
+        "    told = [f'line {e.lineno}', e.msg, (e.text or '').strip()] if isinstance(e, SyntaxError) else [str(e)]\n"
+        "    print(': '.join(filter(None, told)))\n"
     )
     done = run_python(target.python, ["-I", "-S", "-c", code, str(target.script)], timeout=30)
     if done.returncode == 0 and done.stdout.strip():

@@ -57,9 +57,14 @@ def summary(found: Explanation) -> str:
     """`5 graphs, 4 graph breaks (on 3 lines), 2 recompilations, 12.1 s of compiling.`"""
     met = sum(each.count for each in found.graph_breaks)
     again = sum(each.count for each in found.recompiles)
-    broken = plural(met, "graph break") + (f" (on {plural(len(found.graph_breaks), 'line')})" if met > 1 else "")
+    broken = plural(met, "graph break") + (f" (on {plural(broken_lines(found), 'line')})" if met > 1 else "")
     spent = f"{found.compile.seconds:.1f} s of compiling"
     return ", ".join([plural(found.graphs, "graph"), broken, plural(again, "recompilation"), spent])
+
+
+def broken_lines(found: Explanation) -> int:
+    """On how many lines of the program: one may break for several reasons."""
+    return len({(each.file, each.line) for each in found.graph_breaks})
 
 
 def _break(each: GraphBreak) -> dict[str, Any]:

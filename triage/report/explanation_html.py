@@ -29,7 +29,7 @@ def explanation_html(found: Explanation) -> str:
 
 
 def _chips(found: Explanation) -> list[tuple[str, str]]:
-    broken, again = len(found.graph_breaks), len(found.recompiles)
+    broken, again = explanation.broken_lines(found), len(found.recompiles)
     chips = [
         ("other", plural(broken, "line") + " with a graph break") if broken else ("good", "no graph breaks"),
         ("other", plural(again, "guard") + " that failed") if again else ("good", "no recompilations"),

@@ -97,7 +97,7 @@ def load_report(path: Path) -> TriageReport:
         raise UsageError(
             f"{path} holds no report.",
             f"There is no file {file}." if path.exists() else f"{path} does not exist.",
-            "Name a run directory such as triage-out/latest, or a report.json.",
+            "Name a run directory that has one (triage list shows them), or a report.json.",
         ) from None
     except OSError as error:
         raise UsageError(f"{file} cannot be read.", why(error), "Check its permissions.") from error

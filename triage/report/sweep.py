@@ -40,7 +40,8 @@ DIFFERENCES = {
 def summary(found: SweepReport) -> str:
     """`71 of 200 scripts fail under torch.compile: 24 bugs, 2 known causes`"""
     if not found.failing:
-        told = f"None of {plural(found.scripts, 'script')} is known to fail under torch.compile"
+        none = f"None of {found.scripts} scripts is" if found.scripts > 1 else "The script is not"
+        told = f"{none} known to fail under torch.compile"
         others = Counter(result.fate for result in found.results if result.fate not in (Fate.PASSES, Fate.ROUNDING))
         return told + "".join(f"; {count} {FATES[fate]}" for fate, count in others.items())
     causes = len({cluster.known_cause for cluster in found.clusters if cluster.known_cause})

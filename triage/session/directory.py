@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import time
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from triage.errors import UsageError
 
 LATEST = "latest"
 IGNORE = ".gitignore"
+LONGEST_LABEL = 200  # bytes: a name has at most 255 of them
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,18 @@ class RunDirectory:
                 shutil.rmtree(folder)
 
 
+def name_of_run(label: str) -> str:
+    """The script's name and the time: one word for a shell, and no longer than a file system allows."""
+    plain = re.sub(r"[\s\x00-\x1f\x7f]+", "-", label).encode(errors="replace")[:LONGEST_LABEL].decode(errors="ignore")
+    return f"{plain}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
 def make_directory(out: Path | None, label: str, cwd: Path) -> RunDirectory:
     """`out`, or one named after the program and the time; a name that is taken gets a number.
 
     Raises UsageError where it cannot be made.
     """
-    wanted = out if out is not None else cwd / "triage-out" / f"{label}-{time.strftime('%Y%m%d-%H%M%S')}"
+    wanted = out if out is not None else cwd / "triage-out" / name_of_run(label)
     wanted = wanted if wanted.is_absolute() else cwd / wanted
     for number in range(1, 1000):
         path = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")

@@ -45,7 +45,7 @@ class Emitter:
     def add(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
-    def __call__(self, kind: str, /, **facts: Any) -> None:
+    def __call__(self, kind: str, **facts: Any) -> None:  # `kind` is no fact's name: in the journal it is the event's
         event = Event(kind, {name: encode(value) for name, value in facts.items()})
         with self._lock:
             for listener in list(self._listeners):

@@ -36,6 +36,7 @@ from triage.report.redact import Redactor, redactor_here
 from triage.report.store import FILES, load_report, write_report
 from triage.report.writing import writing
 from triage.session.clock import BudgetSpentError, Clock
+from triage.session.directory import name_of_run
 from triage.session.events import Emitter, Journal
 from triage.session.session import Session, neutral_store, open_session
 from triage.session.settings import Settings
@@ -144,7 +145,7 @@ def _session(subject: Subject, settings: Settings, emit: Emitter, out: Path | No
         return Session(out.absolute(), settings, emit, Clock(settings.budget), neutral_store())
     if out is None:
         label = subject.target(find_python(None)).label
-        default = subject.cwd / "triage-out" / f"bisect-{label}-{time.strftime('%Y%m%d-%H%M%S')}"
+        default = subject.cwd / "triage-out" / name_of_run(f"bisect-{label}")
         out = subject.run / "bisect" if subject.run is not None else default
     session = open_session(replace(settings, out=out), "bisect", Path.cwd(), emit)
     ignore = session.directory.parent / ".gitignore"
@@ -183,7 +184,7 @@ def _jobs(settings: Settings) -> int:
 def _outlook(setup: Setup, hunt: Hunt) -> dict[str, object]:
     return {
         "versions": list(setup.axis.names),
-        "kind": setup.axis.kind,
+        "change": setup.axis.kind,
         "unit": setup.axis.unit,
         "tested": [tested.version for tested in hunt.results.values()],
         "sizes": dict(zip(setup.axis.names, setup.sizes, strict=False)),

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triage.errors import EXIT_INTERRUPTED, EXIT_PARTIAL
+from triage.errors import EXIT_INTERRUPTED, EXIT_PARTIAL, TriageError
 from triage.explain import breaks, recompiles, times
 from triage.explain.cures import Trial
 from triage.explain.fullgraph import first_to_fail
@@ -145,6 +145,9 @@ def explain(
         return watch.ended(found, EXIT_INTERRUPTED, "interrupted")
     except BudgetSpentError:
         return watch.ended(found, EXIT_PARTIAL, settings.budget_ended)
+    except TriageError as error:
+        emit("run_ended", directory=str(session.directory), exit_code=error.exit_code)
+        raise
     outcome = seen.probe.outcome
     if not outcome.failed:
         return watch.ended(found)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.judge.signature import first_words, headline
+from triage.judge.skeleton import short_type
 from triage.model.outcome import Outcome
 from triage.model.text import clip
 from triage.probe.events import Event, events_in
@@ -45,8 +46,8 @@ def events_of(session: Session, name: str) -> list[Event]:
 
 def ended_facts(outcome: Outcome) -> Mapping[str, object]:
     """How a run ended, as listeners are told."""
-    error = outcome.exception
-    facts = {"exception": error.type, "message": first_words(error.message)} if error is not None else {}
+    error = outcome.exception.innermost() if outcome.exception is not None else None
+    facts = {"exception": short_type(error.type), "message": first_words(error.message)} if error is not None else {}
     return {"outcome": outcome.kind, "signal": outcome.signal, "seconds": round(outcome.seconds, 2), **facts}
 
 

@@ -146,11 +146,12 @@ def _investigated(found: Findings, asked: AskedTarget, screening: Screening) -> 
         found.incomplete = "interrupted"
     except BudgetSpentError:
         found.incomplete = found.session.settings.budget_ended
-    except TriageError:
+    except TriageError as error:
         with no_interrupts():
             asked.last_words(0.0)
             found.release()  # first: the warm interpreter is waited for, or asked
         asked.ended()
+        found.session.emit("run_ended", directory=str(found.session.directory), exit_code=error.exit_code)
         raise
     except Exception as error:  # noqa: BLE001  our own mistake: what was learned until then is not lost by it
         found.met_bug(error)

@@ -66,9 +66,12 @@ def _earlier(resume: Path, words: Sequence[str]) -> Path:
         sweeps = sorted(RUNS.glob(f"sweep-*/{NAME}"), key=lambda file: file.stat().st_mtime)
         found = sweeps[-1].parent if sweeps else resume
     if not (found / NAME).is_file():
+        latest = found == Path(LATEST)
         raise UsageError(
-            what=f"There is no sweep {found} to go on with.",
-            why=f"There is no {NAME} in it." if found.is_dir() else "There is no such directory.",
+            what=f"There is no {'earlier sweep' if latest else f'sweep {found}'} to go on with.",
+            why=f"There is no {NAME} in {'any directory under triage-out' if latest else 'it'}."
+            if latest or found.is_dir()
+            else "There is no such directory.",
             next="Name the directory of an earlier sweep, or start one: triage sweep PATH...",
         )
     return found.absolute()

@@ -18,6 +18,7 @@ from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.target import find_python
 from triage.report.store import load_report
+from triage.report.writing import why
 from triage.session.session import neutral_store
 from triage.trial.fresh import verify
 
@@ -48,7 +49,7 @@ def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> T
     if report is not None and failed and agree and _compares_itself(report, results):
         return Told(True, (*lines, "The same failure in every run: compiled and eager differ."))
     same = failed and agree and (wanted is None or wanted in prints)
-    return Told(same, (*lines, _verdict(failed, agree, same, wanted)))
+    return Told(same, (*lines, _verdict(failed, agree, same, wanted, wanted in prints)))
 
 
 def _may_only_print(report: TriageReport, results: Sequence[CandidateResult]) -> bool:
@@ -87,15 +88,13 @@ def _check_usable(result: CandidateResult, python: str) -> None:
         )
 
 
-def _verdict(failed: bool, agree: bool, same: bool, wanted: str | None) -> str:
+def _verdict(failed: bool, agree: bool, same: bool, wanted: str | None, reported: bool) -> str:
     if not failed:
         return "The failure is gone: every run passes." if agree else "The failure comes and goes."
     if wanted is not None:
-        return (
-            f"The same failure ({wanted}) in every run."
-            if same
-            else f"It fails, but not always as reported ({wanted})."
-        )
+        if same:
+            return f"The same failure ({wanted}) in every run."
+        return f"It fails, but not {'always ' if reported else ''}as reported ({wanted})."
     return "It fails the same way in every run." if same else "It fails in more than one way."
 
 
@@ -124,7 +123,9 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            what=f"{path} cannot be read.", why=str(error), next="Name a run directory (triage-out/...) or a script."
+            what=f"{path} cannot be read.",
+            why=why(error) if isinstance(error, OSError) else "It is not a text in UTF-8.",
+            next="Name a run directory (triage list shows them) or a script.",
         ) from error
 
 

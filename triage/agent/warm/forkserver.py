@@ -7,6 +7,7 @@ two inherited descriptors, never on the standard streams, which belong to the ca
     {"op": "run", "id": n, "source": text, "root": dir, "rung": name|null, "env": {name: text|null}, "timeout": s,
      "memory_mb": n|null, "cut_off": phase|null, "accuracy": settings|null, "kernels": dir|null}
     {"op": "cancel", "id": n}
+    {"op": "end"}
 
 With `as-it-is` it runs programs of the user's instead (`program.py`): "script": path, "args": words, "cwd": dir, a whole "env".
 
@@ -14,12 +15,14 @@ Replies: `{"ready": true, ...}` (or false, with the reason) once; then per candi
 `{"id", "status", "signal", "seconds", "timed_out", "oom", "cancelled"}`.
 
 Invariants: one thread (a fork copies only the calling one), CUDA not initialised in this process (a child could not use it,
-which is tried before the first candidate), nothing of a candidate survives it, and nothing survives the end of the request pipe.
+which is tried before the first candidate), nothing of a candidate survives it, and nothing survives the end of the request
+pipe: where no "end" came before it, not even the directory that this was started in.
 """
 
 import json
 import os
 import select
+import shutil
 import signal
 import time
 
@@ -32,6 +35,7 @@ POLL_SECONDS = 0.1
 def main(argv):
     """Serve until the request pipe ends, or, in a child, be a program. Returns the exit status."""
     requests, replies, shared = int(argv[0]), int(argv[1]), argv[2]
+    home = os.getcwd()
     for descriptor in (requests, replies):
         os.set_inheritable(descriptor, False)
     say = Replies(replies)
@@ -46,8 +50,13 @@ def main(argv):
         say(ready=False, reason=facts["refused"])
         return 1
     say(ready=True, pid=os.getpid(), **facts)
-    begun = Server(requests, say).serve()
-    return program.run(*begun) if begun is not None else 0
+    server = Server(requests, say)
+    begun = server.serve()
+    if begun is not None:
+        return program.run(*begun)
+    if not server.dismissed:  # the orchestrator was killed: nobody else is left to remove its directory
+        shutil.rmtree(home, ignore_errors=True)
+    return 0
 
 
 class Replies:
@@ -73,6 +82,7 @@ class Server:
         self.say = say
         self.buffer = bytearray()
         self.open = True
+        self.dismissed = False
         self.begun = None  # in a child: the program that it is to be
         self.wake_read, self.wake_write = os.pipe()
         for descriptor in (self.wake_read, self.wake_write):
@@ -127,6 +137,9 @@ class Server:
         """Run or cancel a candidate."""
         if request["op"] == "cancel":
             self.children.cancel(request["id"])
+            return
+        if request["op"] == "end":
+            self.dismissed = True
             return
         began = time.monotonic()
         try:
