@@ -27,8 +27,6 @@ from triage.environments.venvs import Recipe, Workshop
 from triage.errors import TargetError
 from triage.session.session import Session
 
-AskIndex = Callable[[str, str, str | None, float], list[Wheel]]  # project, index, certificates, seconds
-
 QUICK_SECONDS = 8.0  # for an index that can be done without
 
 AskIndex = Callable[[str, str, str | None, float], list[Wheel]]  # project, index, certificates, seconds
