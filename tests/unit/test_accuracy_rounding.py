@@ -15,7 +15,7 @@ from wrong_values import (
 
 from triage.judge.signature import signature_of
 from triage.locate import comparing
-from triage.locate.conclude import is_comparison
+from triage.locate.conclude import Conclusion, is_comparison
 from triage.locate.walk import Walk
 from triage.model.accuracy import Check, Rounding
 from triage.model.codec import encode
@@ -33,7 +33,9 @@ from triage.stories.comparison import (
     rounding_notes,
     unwritten_memory,
 )
+from triage.stories.findings import Findings
 from triage.stories.headline import summary_sentence
+from triage.stories.notes import notes_of
 
 
 @pytest.fixture
@@ -307,6 +309,17 @@ def test_nor_is_dynamo_blamed_by_a_check_that_eager_is_not_sure_of(
     found = it.conclusion()
     assert found.stage is stage and bool(found.unsteady) is (stage is Stage.NONE)
     assert (found.symptom is Symptom.NONDETERMINISTIC) is bool(found.unsteady)
+
+
+def test_where_the_script_fails_uncompiled_as_well_that_may_be_why(walk: Callable[..., Walk]) -> None:
+    it = walk(Tracing(AgentNotes(compared=1, unsteady=("output 0 of graph 0/0",), unordered=("index_put",))))
+    it.first()
+    comparing.check_first(it)
+    it.checked = None
+    found = Findings(it.session, it.target, (), it)
+    noted = notes_of(found, Conclusion(Stage.SCRIPT, Symptom.NONDETERMINISTIC))
+    assert any("when index_put writes in another order" in note for note in noted)
+    assert not any("index_put" in note for note in notes_of(found, Conclusion(Stage.DYNAMO, Symptom.WRONG_RESULT)))
 
 
 def test_what_gives_memory_that_nobody_wrote_is_named(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from triage.culprit.operation import operators_of
 from triage.judge.signature import first_words, headline
 from triage.locate.conclude import Conclusion
+from triage.locate.graphs_compared import only_unsteady
 from triage.locate.printed import note_of_others
 from triage.locate.which_value import begin_above
 from triage.model.rungs import UNCOMPILED
@@ -55,6 +56,9 @@ def _of_comparing(found: Findings, conclusion: Conclusion) -> Told:
 def _of_rounding(found: Findings, conclusion: Conclusion) -> Told:
     if conclusion.unsteady and found.walk.checked is not None:
         return [unsteady_note(found.walk.checked)]
+    first = found.walk.checked_first
+    if conclusion.stage is Stage.SCRIPT and first is not None and only_unsteady(first):
+        return [unsteady_note(first)]  # it fails without a compiler as well: that may be why
     if conclusion.rounding is None:
         return [ROUNDED_BY_DYNAMO] if conclusion.symptom is Symptom.ROUNDING else []
     return rounding_notes(found.walk, conclusion.rounding, amplified=conclusion.amplified)
