@@ -97,7 +97,8 @@ def test_a_failure_is_one_result_with_its_fingerprint() -> None:
 def test_it_stands_at_the_line_of_the_program() -> None:
     assert located(command=("pkg/train.py",), user_line="train.py:31 in forward: y = x") == "pkg/train.py:31"
     assert located(command=("train.py",), user_line="my nets/a:b.py:7 in f: y") == "my%20nets/a%3Ab.py:7"
-    assert located(command=("train.py",), user_line=None, verdict=replace(FIRST.verdict, line=None)) == "train.py:1"
+    for line in (None, "<cell 4>:6 in kalman"):  # which is no file
+        assert located(command=("train.py",), user_line=line, verdict=replace(FIRST.verdict, line=None)) == "train.py:1"
 
 
 def test_without_a_script_there_is_no_place() -> None:

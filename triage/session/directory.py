@@ -28,10 +28,9 @@ class RunDirectory:
 
     def forget(self) -> None:
         """Nothing of the run is left: no directory but one that the person had made, and the earlier run is the latest again."""
-        for inside in () if self.made else list(self.path.iterdir()):
-            shutil.rmtree(inside) if inside.is_dir() and not inside.is_symlink() else inside.unlink()
-        if self.made:
-            shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):  # the message is what counts
+            for inside in [self.path] if self.made else list(self.path.iterdir()):
+                shutil.rmtree(inside) if inside.is_dir() and not inside.is_symlink() else inside.unlink()
         if not self.named_latest:
             return
         folder = self.path.parent

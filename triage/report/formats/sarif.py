@@ -20,7 +20,7 @@ from triage.report.sources import Sources
 from triage.report.titles import title
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_PLACE = re.compile(r"^(?P<file>[^\n]+?):(?P<line>\d+) in ")
+_PLACE = re.compile(r"^(?P<file>[^\n<][^\n]*?):(?P<line>\d+) in ")  # `<string>`, a cell: no file
 _HELP = (
     "The stage is the first backend on the ladder eager, aot_eager, aot_eager_decomp_partition, inductor with which the program "
     "fails where it passed with the one below. The run directory has a reproducer, the log and the ways round that were tried."
