@@ -178,6 +178,21 @@ def test_what_the_failure_needs_is_kept_and_told():
     assert found.passing_difference == "It passes with float32 instead of bfloat16."
 
 
+@pytest.mark.parametrize(("named", "again"), [("linear", False), ("tanh", True)])
+def test_where_the_error_names_what_no_script_can_be_given_the_others_are_not_asked_again(named: str, again: bool):
+    """Each operation was asked for by then, alone or with others."""
+    inputs = [GraphInput("x", kind="opaque", value="a tensor of a subclass"), tensor("w", 4, 4)]
+    nodes = [op("a", "torch.nn.functional.linear", "%x", "%w", out=meta(4)), op("b", "torch.tanh", "%a", out=meta(4))]
+    others = ["sin", "cos", "exp", "abs", "erf", "log", "sqrt", "relu", "neg", "tan", "atan", "sinh", "cosh"]
+    nodes += [op(name, f"torch.{name}", "%b", out=meta(4)) for name in others]
+    events = []
+    whole = case(inputs, nodes, "a", *others)
+    found, _ = reduce(lambda graph: None, whole, evidence=(f"aten.{named}.default",), events=events)
+    assert isinstance(found, NoReduction)
+    phases = {facts["phase"] for kind, facts in events if kind == "query"}
+    assert "singles" in phases and ("every kind" in phases) is again
+
+
 def test_of_several_that_pass_the_one_whose_text_differs_least_is_the_nearest():
     """Without its other arguments `where` is another operation."""
 

@@ -151,18 +151,22 @@ class _Reducing:
 
     def _find(self) -> Candidate | None:
         """Some failing slice of some graph, small if possible."""
+        beyond = False
         for starts_of_round in self._rounds():
             wholes = []
             for start in starts_of_round:
                 whole = self._seen(start.candidate)
                 self._driver.steady(whole)
-                pointed_at = suspects(Wiring(whole.case), self._problem.evidence)
+                wiring = Wiring(whole.case)
+                pointed_at = suspects(wiring, self._problem.evidence)
+                beyond = beyond or (bool(pointed_at) and _reads_unwritten(wiring, pointed_at[0]))
                 found = small_first(self._driver, whole, pointed_at)
                 found = found or from_whole(self._driver, whole)
                 if found is not None:
                     return found
                 wholes.append(whole)
-            for whole in wholes:
+            # Where the error names what no script can be given, the other operations were asked for it in packs.
+            for whole in wholes if not beyond else ():
                 found = every_kind(self._driver, whole)
                 if found is not None:
                     return found
@@ -279,6 +283,12 @@ class _Reducing:
                 "Reduced from the graph of ATen operators; the graph of the user's own calls did not fail alone."
             )
         return notes
+
+
+def _reads_unwritten(wiring: Wiring, unit: str) -> bool:
+    """Whether an operation is given an input that no script can make, such as a tensor of a subclass."""
+    opaque = {item.name for item in wiring.case.inputs if item.kind == "opaque"}
+    return any(name in opaque for member in wiring.members[unit] for name in wiring.reads[member])
 
 
 def _passing(source: str, neighbour: Neighbour) -> str:
