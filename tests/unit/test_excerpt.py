@@ -113,6 +113,17 @@ def test_an_excerpt_of_a_hang_begins_at_the_users_line_and_names_torchs_function
     assert function_of_stacks(replace(outcome, stacks=printing)) is None
 
 
+def test_of_a_process_and_its_worker_the_one_in_the_compiler_is_told() -> None:
+    own = '  File "/home/me/train.py", line 7 in step\n'
+    site = '  File "/v/lib/python3.11/site-packages/torch/utils/data'
+    worker = f'Current thread 0x02 (most recent call first):\n  File "{TORCH}async_compile.py", line 5 in wait\n{own}'
+    idle = f'Current thread 0x03 (most recent call first):\n{site}/_utils/worker.py", line 9 in _worker_loop\n{own}'
+    parent = f'Current thread 0x01 (most recent call first):\n{site}/dataloader.py", line 9 in _get_data\n{own}'
+    told = Outcome(OutcomeKind.HANG, stacks="\n\n".join((parent, worker, idle)))
+    assert function_of_stacks(told) == "torch/_inductor/async_compile.py:wait"
+    assert function_of_stacks(replace(told, stacks=parent)) == "torch/utils/data/dataloader.py:_get_data"
+
+
 def test_stacks_without_a_line_of_the_user_are_kept() -> None:
     stacks = f'Thread 0x01 (most recent call first):\n  File "{TORCH}graph.py", line 1 in run\n'
     text = excerpt(Outcome(OutcomeKind.CRASH, detail="SIGSEGV", stacks=stacks))

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from triage.agent import boot
 from triage.probe.launch import Cancel, Exit, Launch, launch
-from triage.probe.supervisor import HEAD_BYTES, MARKER, STACKS_SIGNAL, TAIL_BYTES
+from triage.probe.supervisor import HEAD_BYTES, MARKER, STACKS_SIGNAL, TAIL_BYTES, ask_for_stacks
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found through /proc")
 TAG = "TRIAGE_TEST_LAUNCH"
@@ -263,6 +264,40 @@ never_ends()
     done = launch(late)
     assert done.timed_out and done.late and not done.cancelled and done.seconds < 15
     assert "in never_ends" in "".join(path.read_text() for path in channel.glob("stacks-*.txt"))
+
+
+def test_a_forked_worker_says_where_it_is(run: "Runner", tmp_path: Path) -> None:
+    """What the program waits for may be one."""
+    channel = tmp_path / "channel"
+    channel.mkdir()
+    source = f"""
+import importlib, sys
+sys.path.insert(0, {str(Path(boot.__file__).parents[2])!r})
+from triage.agent import boot
+boot.load_agent()
+hook = importlib.import_module(boot.PACKAGE + ".hooks.hook")
+hook._stacks({{"channel": {str(channel)!r}, "stacks_signal": {STACKS_SIGNAL}}})
+def worker_waits():
+    print("begun", flush=True)
+    time.sleep(60)
+def parent_waits():
+    os.wait()
+parent_waits() if os.fork() else worker_waits()
+"""
+    begun = run.folder / "out.log"
+    late = replace(run.request(source), channel=channel, late=lambda: begun.exists() and "begun" in begun.read_text())
+    assert launch(late).timed_out
+    told = [path.read_text() for path in channel.glob("stacks-*.txt")]
+    assert sorted(("worker_waits" in text, "parent_waits" in text) for text in told) == [(False, True), (True, False)]
+
+
+def test_what_no_process_of_the_run_is_is_not_asked_where_it_is(tmp_path: Path) -> None:
+    """The number of one that has ended may be another's by now, which would die of the signal."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        (tmp_path / f"stacks-{other.pid}.txt").touch()
+        ask_for_stacks(tmp_path, "of nobody")
+        other.communicate(b"\n")
+    assert other.returncode == 0
 
 
 def test_one_that_is_at_its_time_limit_is_not_called_late(run: "Runner") -> None:

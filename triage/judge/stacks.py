@@ -8,6 +8,7 @@ from triage.judge.signature import is_agent_frame, is_user_frame
 from triage.model.outcome import Frame
 
 _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
+_COMPILER = re.compile(r"/torch/(?:_dynamo|_functorch|_inductor)/")
 _HEADER = "most recent call first"
 _CRASHED = "Current thread "  # the one that a fatal signal came to
 
@@ -32,5 +33,10 @@ def crashed_thread(stacks: str) -> tuple[Frame, ...]:
 
 
 def program_thread(stacks: str) -> tuple[Frame, ...]:
-    """The frames of the thread that was in the program, outermost first; of several the last one written."""
-    return next((thread for thread in reversed(threads_of(stacks)) if any(map(is_user_frame, thread))), ())
+    """The frames of the thread that was in the program, outermost first; of several the last one written.
+
+    One that was in the compiler goes first: the others may wait for it (a process for its workers).
+    """
+    found = [thread for thread in reversed(threads_of(stacks)) if any(map(is_user_frame, thread))]
+    within = (thread for thread in found if any(_COMPILER.search(frame.file) for frame in thread))
+    return next(within, found[0] if found else ())

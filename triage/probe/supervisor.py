@@ -174,13 +174,19 @@ def lifeline() -> "str | None":
     return "late" if os.read(0, 1) else "cut"
 
 
-def ask_for_stacks(channel: Path) -> None:
-    """Have the agents below that channel write down where their threads are (`agent/hooks/hook.py`), and wait for that."""
+def ask_for_stacks(channel: Path, identity: str) -> None:
+    """Have the agents below that channel write down where their threads are (`agent/hooks/hook.py`), and wait for that.
+
+    The number of a process that has ended may be that of another one by now: only our own are asked, where that can be told.
+    """
+    own = marked_processes(identity) if Path("/proc/self/environ").exists() else None
     asked = False
     for path in channel.glob("stacks-*.txt"):
         with contextlib.suppress(OSError, ValueError):
-            os.kill(int(path.stem.rpartition("-")[2]), STACKS_SIGNAL)
-            asked = True
+            pid = int(path.stem.rpartition("-")[2])
+            if own is None or pid in own:
+                os.kill(pid, STACKS_SIGNAL)
+                asked = True
     if asked:
         time.sleep(STACKS_SECONDS)
 
@@ -221,7 +227,7 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
     seconds, told_at = time.monotonic() - began, time.time() if timed_out else None
     code = process.poll()
     if timed_out and request.get("channel"):
-        ask_for_stacks(Path(request["channel"]))
+        ask_for_stacks(Path(request["channel"]), request["identity"])
     grace = request.get("grace", 2.0) if (timed_out or cancelled) else 0.3
     end_everything(process, request["identity"], grace if process.poll() is None or timed_out or cancelled else 0.0)
     with contextlib.suppress(subprocess.TimeoutExpired):

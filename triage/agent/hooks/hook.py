@@ -16,6 +16,7 @@ written unasked, where no signal can ask).
 """
 
 import atexit
+import contextlib
 import faulthandler
 import os
 import platform
@@ -182,11 +183,20 @@ def _stacks(config):
     try:
         fatal = open(os.path.join(config["channel"], "fatal-%d.txt" % os.getpid()), "w")  # noqa: SIM115
         faulthandler.enable(file=fatal, all_threads=True)
-        if config.get("stacks_after") or config.get("stacks_signal"):
-            late = open(os.path.join(config["channel"], "stacks-%d.txt" % os.getpid()), "w")  # noqa: SIM115
-            if config.get("stacks_signal"):
-                faulthandler.register(int(config["stacks_signal"]), file=late, all_threads=True)
-            else:
-                faulthandler.dump_traceback_later(float(config["stacks_after"]), repeat=False, file=late)
+        if config.get("stacks_signal"):
+            _when_asked(config)
+            if hasattr(os, "register_at_fork"):  # a worker of a DataLoader may be what the others wait for
+                os.register_at_fork(after_in_child=lambda: _when_asked(config))
+        elif config.get("stacks_after"):
+            faulthandler.dump_traceback_later(float(config["stacks_after"]), repeat=False, file=_late(config))
     except Exception:
         return
+
+
+def _when_asked(config):
+    with contextlib.suppress(Exception):
+        faulthandler.register(int(config["stacks_signal"]), file=_late(config), all_threads=True)
+
+
+def _late(config):
+    return open(os.path.join(config["channel"], "stacks-%d.txt" % os.getpid()), "w")
