@@ -129,6 +129,11 @@ def test_a_keyboard_gets_everywhere(name: str, browser: Browser, files: dict[str
     assert places == sorted(set(places))
 
 
+def test_the_name_of_a_script_is_not_broken_into_letters(browser: Browser, files: dict[str, Path]) -> None:
+    with browser.page(files["sweep"], *SIZES["wide"]) as page:
+        assert page.run("document.querySelector('table.heat tbody th').getBoundingClientRect().width") >= 150
+
+
 def test_the_first_screen_tells_stage_reproducer_and_way_round(browser: Browser, files: dict[str, Path]) -> None:
     bottom = "Math.round(({}).getBoundingClientRect().bottom)"
     with browser.page(files["report"]) as page:
