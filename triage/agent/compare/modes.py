@@ -140,15 +140,14 @@ def unchanged():
 def written_in_order(writes, reverse):
     """A mode that adds to `writes` the names of the operations which write where indices say; `reverse` turns their order."""
 
-    class Ordered(compat.dispatch_mode()):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            kwargs, name = kwargs or {}, name_of(func)
-            other = None if any(kwargs.values()) else repeats.turned(name, args)
-            if other is not None and name not in writes:
-                writes.append(name)
-            return func(*(other if other is not None and reverse else args), **kwargs)
+    def call(func, args, kwargs):
+        name = name_of(func)
+        other = None if any(kwargs.values()) else repeats.turned(name, args)
+        if other is not None and name not in writes:
+            writes.append(name)
+        return func(*(other if other is not None and reverse else args), **kwargs)
 
-    return Ordered()
+    return compat.dispatching(call)
 
 
 class Overflows(object):
