@@ -217,7 +217,7 @@ def traced(tmp_path: Path, compiler: Compiler, wrong: WrongResult, *, silent: bo
     walk = found.walk
     failed = Outcome(OutcomeKind.WRONG_RESULT, exception=RaisedException("WrongResult", "", phase="compare"))
     walk.compared, walk.checked = replace(walk.checked, outcome=failed, notes=AgentNotes(wrongs=(wrong,))), None
-    walk.rungs, walk.top, walk.seen, walk.comparison = LADDER, len(LADDER) - 1, {LADDER[-1].name: []}, None
+    walk.rungs, walk.own_rung, walk.seen, walk.comparison = LADDER, LADDER[-1], {LADDER[-1].name: []}, None
     walk.announce = lambda *_: None
     one_by_one.trace_silent(cast("Findings", found))
     return found

@@ -311,9 +311,8 @@ def test_a_graph_whose_failing_operation_cannot_be_written_is_not_searched():
     graph = case([tensor("x", 8), schedule], [op("y", "torch.ops.own.noise", "%x", "%schedule", out=meta(8))], "y")
     asked = replace(problem(graph), signature=replace(planted(), message="no autograd formula for own.noise.default"))
     runner = FreeRunner(target("torch.ops.own.noise"), 1)
-    found = NativeEngine(render=runner.render).reduce(
-        asked, runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None
-    )
+    resources = Resources(runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
+    found = NativeEngine(render=runner.render).reduce(asked, resources)
     assert isinstance(found, NoReduction) and found.reason.startswith("own.noise, which the failure names")
     assert not runner.asked
 
