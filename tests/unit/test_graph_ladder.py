@@ -254,6 +254,27 @@ def test_a_comparison_of_graphs_ends_where_the_script_fails_uncompiled_beside_it
     assert (found.walk.conclusion().own_fault is OwnFault.UNCOMPILED) == also
 
 
+def test_what_the_program_handles_is_asked_of_its_graph_once_it_is_known_to_come_of_the_compiler(
+    walk: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may handle what it meets uncompiled, too."""
+    caught = replace(error(RUNGS[4]), swallowed=True)
+    machine = Machine({rung: itertools.repeat(caught) for rung in RUNGS[4:]})
+    found = findings_of(walk(machine, jobs=2))
+    found.walk.seen["inductor"] = [replace(found.walk.first(), graphs=(Path("graph"),))]
+    known = []
+
+    def answers(found: Findings) -> dict[str, Probe]:
+        known.append("uncompiled" in found.walk.seen)
+        return told(4, caught)
+
+    monkeypatch.setattr(graph_ladder, "_answers", answers)
+    assert graph_ladder.worth_asking(found) and graph_ladder.asked(found)
+    assert known == [True] and locating.agrees(found)
+    assert sorted(machine.visited()) == ["aot_eager_decomp_partition", "as_is", "uncompiled"]
+    assert found.walk.conclusion().stage is Stage.INDUCTOR
+
+
 def test_nothing_is_left_of_graphs_that_the_script_disagrees_with(walk: Make) -> None:
     """Its check fails on Dynamo's rung; that its graph is wrong besides is another story."""
     found = findings_of(begun(walk(fails_from(1), jobs=1)))

@@ -52,7 +52,7 @@ def _raised_in_graph(outcome: Outcome, signature: FailureSignature) -> bool:
     if outcome.kind not in (OutcomeKind.EXCEPTION, OutcomeKind.CRASH) or is_script_check(outcome):
         return False
     exception = outcome.exception
-    if exception is not None and (exception.swallowed or exception.phase not in RAISED_IN):
+    if exception is not None and exception.phase not in RAISED_IN:
         return False
     return suspect(signature, outcome) is not Stage.DYNAMO
 
@@ -60,7 +60,8 @@ def _raised_in_graph(outcome: Outcome, signature: FailureSignature) -> bool:
 def asked(found: Findings) -> bool:
     """Ask the captured graphs, beside the runs of the script that confirm the answer. Whether they settle the stage."""
     walk = found.walk
-    if walk.failed_beside():
+    caught = walk.start.outcome.exception is not None and walk.start.outcome.exception.swallowed
+    if caught or walk.failed_beside():  # what the program handles may be what it meets uncompiled, too
         walk.visit([UNCOMPILED])
         if walk.conclusion().fails_uncompiled or walk.spoiled is not None:
             return False
