@@ -65,6 +65,11 @@ def test_a_class_with_one_instance_becomes_functions(use, expected):
     assert FUNCTIONS + expected in results(MODULE + use, flattening.propose)
 
 
+def test_a_parameter_of_a_constructor_goes_and_what_its_base_is_given_stays():
+    made = "class Own(Adam):\n    def __init__(self, betas=0.0):\n        super().__init__(params, 0.1)\n\nOwn(3)\n"
+    assert made.replace(", betas=0.0", "").replace("Own(3)", "Own()") in results(made, definitions.propose)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -186,7 +186,10 @@ def without_registered(script: Script, node: Function, argument: ast.arg) -> lis
 
 
 def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
-    """Calls of it by name, of what was made of it (`g = torch.compile(f)`), and of the instances of its class."""
+    """Calls of it by name, of what was made of it (`g = torch.compile(f)`), and of the instances of its class.
+
+    What `super().__init__` is given in the class itself is given to another class.
+    """
     names = {node.name}
     owner = script.parents[node]
     if isinstance(owner, ast.ClassDef) and node.name == "__init__":
@@ -210,7 +213,7 @@ def _calls(script: Script, node: Function, method: bool) -> Iterator[ast.Call]:
         by_name = isinstance(function, ast.Name) and (
             function.id in names or (function.id in aliases and node.name != "__init__")
         )
-        by_attribute = isinstance(function, ast.Attribute) and method and function.attr == node.name
+        by_attribute = isinstance(function, ast.Attribute) and method and function.attr == node.name != "__init__"
         if isinstance(owner, ast.ClassDef) and isinstance(function, ast.Attribute) and function.attr == "apply":
             by_attribute = node.name == "forward" and owner.name in names_within(function)  # torch.autograd.Function
         by_result = isinstance(function, ast.Call) and _holds_one(script, function, names | aliases, makers)
