@@ -110,6 +110,13 @@ def test_a_compiled_function_is_told_as_that_where_its_own_check_is_what_fails(t
     assert told["line"] == step.__code__.co_firstlineno
 
 
+def test_whole_numbers_are_noughts_where_a_call_is_known_to_fail(tmp_path: Path) -> None:
+    """Which are an index into anything; where calls are compared they show more by their range."""
+    config = {"out": str(tmp_path), "roots": [], "compiled": True}
+    assert not lines.Tracer(dict(config, calls=2), None).speller.ranges
+    assert lines.Tracer(dict(config, calls=0), None).speller.ranges
+
+
 def test_writing_what_is_called_again_and_again_has_a_limit(tracer: Any) -> None:
     run(tracer, "first")
     tracer.again = lines.AGAIN_SECONDS + 1

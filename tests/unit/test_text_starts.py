@@ -19,6 +19,7 @@ from triage.reduce.text.watching.evidence import (
     Moment,
     Trace,
     failing_frames,
+    names_no_compiled_line,
     outer_frames,
     read,
 )
@@ -287,6 +288,18 @@ def test_frames_around_the_compiled_function():
     error = RaisedException("E", "m", (*outer, torch_frame), user_code=inner)
     assert outer_frames(error, failing_frames(error)) == outer[1:]
     assert outer_frames(None, ()) == ()
+
+
+def test_where_the_compiler_names_no_line_the_compiled_function_is_wanted():
+    """An error of AOTAutograd: all frames of the program are around it."""
+    around, inner = Frame("/p/t.py", 45, "<module>"), Frame("/p/t.py", 20, "forward")
+    error = RaisedException("E", "m", (around,), phase="call")
+    assert names_no_compiled_line(error)
+    assert names_no_compiled_line(replace(error, inner=replace(error, phase="backward")))
+    assert not names_no_compiled_line(replace(error, user_code=(inner,)))
+    assert not names_no_compiled_line(replace(error, inner=replace(error, user_code=(inner,))))
+    assert not names_no_compiled_line(replace(error, phase="backward"))  # calling it is not enough
+    assert not names_no_compiled_line(None)
 
 
 def test_installed_modules_are_not_local(tmp_path):

@@ -65,6 +65,12 @@ def test_a_class_with_one_instance_becomes_functions(use, expected):
     assert FUNCTIONS + expected in results(MODULE + use, flattening.propose)
 
 
+def test_a_method_keeps_what_makes_it_one_of_its_class():
+    """Torch warns of a `__torch_function__` that is a plain method."""
+    made = "class Own(Tensor):\n    @classmethod\n    def __torch_function__(cls, f, types):\n        pass\n"
+    assert not [text for text in results(made, definitions.propose) if "def __torch" in text and "@" not in text]
+
+
 def test_a_parameter_of_a_constructor_goes_and_what_its_base_is_given_stays():
     made = "class Own(Adam):\n    def __init__(self, betas=0.0):\n        super().__init__(params, 0.1)\n\nOwn(3)\n"
     assert made.replace(", betas=0.0", "").replace("Own(3)", "Own()") in results(made, definitions.propose)

@@ -3,7 +3,7 @@
 Switched on by `TRIAGE_TRACE_LINES`, a JSON object: `out` (directory to write into), `roots` (directories whose files are the
 user's), `wanted` ([basename, function, line], the failing frames as the compiler named them), `calls` (the compiled call that
 failed, from 1; 0 where the failure comes later), `packages` (installed packages that are of interest as well), `compiled`
-(whether every compiled function is wanted, where no frame is named).
+(whether every compiled function is wanted, as the failure names none).
 Meant for a run without a compiler: inside compiled code no line would be seen. What was executed is settled when the call has
 returned; it is written at the end, by exit handler or before `os._exit`. Every process writes a file of its own, those that
 others start only where they executed something of the user's, and a first time when it is settled: they may be killed.
@@ -61,7 +61,8 @@ class Tracer(object):
         self.moments = {}  # by the line as well
         self.again = 0.0
         self.files = []
-        self.speller = Speller(self.is_local, ranges=bool(config.get("compiled")))
+        compares = config.get("compiled") and not config.get("calls")  # it is what the calls give that is looked at
+        self.speller = Speller(self.is_local, ranges=bool(compares))
         self.pid = os.getpid()
         self.began = time.time()
         self.rank = None

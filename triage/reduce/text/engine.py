@@ -170,12 +170,13 @@ class SourceEngine:
     def _trace(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> tuple[Trace | None, float]:
         seen, began = self.seen, time.monotonic()
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
+        unnamed = problem.stage is Stage.DYNAMO if seen.own_check else evidence.names_no_compiled_line(seen.exception)
         wanted = Wanted(
             frames,
             evidence.outer_frames(seen.exception, frames),
             calls=0 if seen.own_check else seen.calls,
             rank=seen.exception.rank if seen.exception else None,
-            compiled=seen.own_check and problem.stage is Stage.DYNAMO,
+            compiled=unnamed,
         )
         seconds = max(1.0, min(self.timeout, limit.left()))
         emit("engine_step", text=f"running the program once more, to see what it executes (limit {seconds:.0f} s)")

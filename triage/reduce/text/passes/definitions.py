@@ -27,7 +27,7 @@ def propose(script: Script) -> Iterator[Choice]:
     for node in script.nodes:
         if isinstance(node, Definition):
             for decorator in node.decorator_list:
-                if script.source(decorator) == "staticmethod":
+                if script.source(decorator) in ("staticmethod", "classmethod"):
                     continue  # often not needed, but people look for it
                 yield one(without_decorator(script, decorator))
                 if isinstance(decorator, ast.Call):

@@ -83,6 +83,13 @@ def failing_frames(exception: RaisedException | None) -> tuple[Frame, ...]:
     return tuple(frame for frame in _below_pytest(exception.frames) if is_program_frame(frame))
 
 
+def names_no_compiled_line(exception: RaisedException | None) -> bool:
+    """Whether it left a compiled call and the compiler names no line in it: its frames are those around the compiled function."""
+    if exception is None or exception.phase not in ("compile", "call"):
+        return False
+    return not (exception.user_code or exception.innermost().user_code)
+
+
 def _below_pytest(frames: Sequence[Frame]) -> Sequence[Frame]:
     """Without what runs a test: to watch all of pytest takes minutes, and none of it is the program's."""
     own = max((place for place, frame in enumerate(frames) if is_user_frame(frame)), default=0)

@@ -33,7 +33,7 @@ VARIABLE = "TRIAGE_TRACE_LINES"
 class Wanted:
     """What is to be seen of the call that fails. `calls` is its number among the compiled calls, 0 if it comes later.
 
-    `compiled`: what every compiled function is called on is told, as none is known to fail.
+    `compiled`: what every compiled function is called on is told, as the failure names none.
     """
 
     frames: Sequence[Frame]  # the compiled functions that fail
