@@ -263,6 +263,15 @@ def test_what_is_registered_for_a_kept_operator_is_kept(fake):
     assert "".join(needed(Script(operator + registered), "doubled(1)\n")) == operator + registered
 
 
+def test_what_registers_a_class_that_is_needed_is_needed():
+    made = "from lib import allow, register, spawn\n\nclass Own:\n    pass\n\nclass Other:\n    pass\n\n"
+    made += "def work(x):\n    return x\n\n"
+    calls = "register(Own, mark=1)\nallow([Own])\nregister(Other)\nspawn(work)\nprint(Own)\n"
+    kept = "".join(needed(Script(made + calls), "work(Own())\n"))
+    assert "register(Own, mark=1)\nallow([Own])\n" in kept
+    assert not [word for word in ("Other", "spawn(", "print") if word in kept]
+
+
 def test_nothing_below_the_failing_lines_is_needed():
     text = (
         "def g(x):\n    for n in x:\n        if n:\n            fail(n)\n            x.a()\n        x.b()\n    return x\n\n"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from triage.model.syntax import parse, parse_expression
 from triage.reduce.text.code.compile_calls import compile_uses
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
-from triage.reduce.text.code.nodes import bind_torch, is_future, names_within
+from triage.reduce.text.code.nodes import bind_torch, bound_name, is_future, names_within
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.watching.evidence import Call
 
@@ -217,6 +217,7 @@ def needed(bundled: Script, text: str, elsewhere: Collection[str] = ()) -> Itera
             if (
                 binds[statement] & wanted
                 or (acts and not binds[statement] and _acts_on(bundled, statement, wanted))
+                or _registers(bundled, statement, wanted)
                 or (not acts and _is_registered(bundled, statement, wanted, uses))
                 or (registered and "torch.library" in texts[statement])
                 or is_future(statement)
@@ -246,6 +247,22 @@ def _acts_on(script: Script, statement: ast.stmt, wanted: set[str]) -> bool:
     return isinstance(node, ast.Name) and (
         node.id in wanted or (node.id == "torch" and "config" in script.source(statement))
     )
+
+
+def _registers(script: Script, statement: ast.stmt, wanted: set[str]) -> bool:
+    """A call of something imported that is given a wanted class and whose result nobody reads: `add_safe_globals([Config])`.
+
+    Given a function it may well run the program: `spawn(work)`.
+    """
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    call, body = statement.value, script.tree.body
+    own = {item.name for item in body if isinstance(item, ast.ClassDef)} & wanted
+    imports = [item for item in body if isinstance(item, ast.Import | ast.ImportFrom)]
+    imported = {bound_name(alias) for item in imports for alias in item.names}
+    given = [*call.args, *(item.value for item in call.keywords)]
+    told = {item.id for value in given for item in (value, *getattr(value, "elts", ())) if isinstance(item, ast.Name)}
+    return bool(told & own) and bool(names_within(call.func) & imported)
 
 
 def _is_registered(script: Script, statement: ast.stmt, wanted: set[str], uses: Mapping[ast.stmt, set[str]]) -> bool:
