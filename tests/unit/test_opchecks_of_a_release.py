@@ -52,3 +52,12 @@ def test_why_a_check_did_not_get_through_is_told_of_the_operator_that_was_checke
     assert opchecks._looked_at(lambda self: 3, made)(Operator()) == 3, "the program goes on"
     (found,) = operator_checks(told.events)
     assert found.note == "ValueError: too large"
+
+
+def test_an_object_of_the_programs_own_has_a_name_without_its_address_and_no_schema_is_checked_with_it(monkeypatch):
+    """Torch says of it that it cannot be cast, which is no fault of the operator."""
+    monkeypatch.setattr(compat, "flattened", lambda given: (list(given), None))
+    made = checker(Told())
+    made.torch = SimpleNamespace(Tensor=Operator)
+    assert "test_schema" in made._tests((1, None, Operator())) and "test_schema" not in made._tests((1, Told()))
+    assert made._spelled(Told()).endswith("Told object>")

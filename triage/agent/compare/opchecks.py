@@ -6,6 +6,7 @@ ends, so that one which ends the process is known. What the kernel and the fake 
 """
 
 import functools
+import re
 import threading
 
 from .. import compat
@@ -74,7 +75,7 @@ class _Checker(object):
             self.recorder.channel.say("opcheck_note", operator=name, reason=check.reason)
         restore = randomness.kept(self.torch)
         try:
-            for test in TESTS if check else ():
+            for test in self._tests(put_back(copier.copies()[0])) if check else ():
                 self.recorder.channel.say("opcheck_test", operator=name, test=test, outcome="began")
                 args, kwargs = put_back(copier.copies()[0])
                 found = check(operator, args, kwargs, test_utils=test, raise_exception=False)[test]
@@ -84,6 +85,12 @@ class _Checker(object):
             self._compare(operator, name, copier, put_back)
         finally:
             restore()
+
+    def _tests(self, given):
+        """Those that these arguments can be put to: the check of the schema cannot read an object of the program's own class."""
+        others = [item for item in compat.flattened(given)[0] if not isinstance(item, self.torch.Tensor)]
+        kinds = {type(item).__module__.split(".")[0] for item in others}
+        return [test for test in TESTS if test != "test_schema" or kinds <= {"builtins", "torch"}]
 
     def _compare(self, operator, name, copier, put_back):
         """Tell what the kernel gives, and what the fake kernel says that it does."""
@@ -103,7 +110,7 @@ class _Checker(object):
     def _spelled(self, item, strides=False):
         """`float32[4, 5]`, with its strides if they are asked for; a size that is only known at run time is a `?`."""
         if not isinstance(item, self.torch.Tensor):
-            return repr(item)[:60]
+            return re.sub(" at 0x[0-9a-f]+", "", repr(item))[:60]
         dtype = str(item.dtype).split(".")[-1]
         told = "%s%s" % (dtype, _numbers(item.shape, "[%s]"))
         return told + ", strides %s" % _numbers(item.stride(), "(%s)") if strides else told
