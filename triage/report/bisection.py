@@ -64,13 +64,14 @@ def what_next(found: Bisection) -> str | None:
     if not found.complete or found.before is not None or not found.tested:
         return None
     fixed, seen = found.kind is Kind.FIXED, {row.verdict for row in found.tested}
+    unit = "commit" if found.axis == "commit" else "version"
     if found.changes:
         return "name the change that is meant: one of its sides with --good, the other with --bad"
     if Standing.BAD not in seen:
-        other = "" if fixed else ", or ask which one mended it (--find-fix --bad VERSION)"
-        return f"name a version with which it fails (--bad VERSION){other}"
+        other = "" if fixed else f", or ask which one mended it (--find-fix --bad {unit.upper()})"
+        return f"name a {unit} with which it fails (--bad {unit.upper()}){other}"
     older = "a newer" if fixed else "an older"
-    return f"name {older} version with which it passes (--good VERSION)"
+    return f"name {older} {unit} with which it passes (--good {unit.upper()})"
 
 
 def _table(found: Bisection) -> str:
