@@ -1,5 +1,7 @@
 """Of a program that compiles for longer than its steps can make good soon."""
 
+from dataclasses import replace
+
 import pytest
 
 from triage.model.explanation import CompileTime, Explanation, GraphTime
@@ -23,6 +25,13 @@ def test_what_dominates_is_named_and_what_is_worth_a_try() -> None:
     assert "--warm" in tries and "--modes" in tries
     assert said in explanation_page(explained(121.0, 0.0009)).replace("`", "")
     assert "--warm" not in cost(explained(121.0, 0.0009, warm_seconds=3.0))[1]
+
+
+def test_a_wrapper_of_torch_is_no_place_to_look_at() -> None:
+    wrapped = replace(GRAPHS[0], function="inner", file="/opt/torch/_dynamo/external_utils.py")
+    found = explained(121.0, 0.0009)
+    (said, _) = cost(replace(found, compile=replace(found.compile, by_graph=(wrapped, GRAPHS[1]))))
+    assert "kernels" in said and "inner" not in said
 
 
 @pytest.mark.parametrize(("seconds", "later"), [(121.0, 0.5), (4.0, 0.0009), (121.0, None)])

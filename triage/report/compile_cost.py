@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from triage.model.explanation import CompileTime, Explanation
 
 LEAST_SECONDS = 10.0
@@ -30,7 +32,8 @@ def cost(found: Explanation) -> list[str]:
         return []
     calls = told.seconds / (told.later_call or 1)
     parts = [f"{PHASES.get(name, name)} ({share:.0%} of it)" for name, share in _shares(told) if share >= LARGE]
-    graphs = [each for each in told.by_graph if each.seconds >= LARGE * told.seconds and len(told.by_graph) > 1]
+    large = [each for each in told.by_graph if each.seconds >= LARGE * told.seconds and len(told.by_graph) > 1]
+    graphs = [each for each in large if not Path(each.file).is_absolute()]  # a wrapper of torch's says nothing
     parts += [f"{each.function} ({each.file}:{each.line}, {each.seconds:.0f} s)" for each in graphs]
     mostly = f", most of it for {' and for '.join(parts)}" if parts else ""
     tries = ["compile the layer that repeats, in place of the whole model (layers of one kind then share their graphs)"]
