@@ -87,6 +87,29 @@ def test_a_reproducer_that_only_prints_is_compared_with_its_uncompiled_run(
     assert ("it prints `loss 1.13` where" in told.lines[0]) is same
 
 
+@pytest.mark.parametrize("uncompiled", [True, False])
+def test_a_script_that_fails_without_the_compiler_is_no_reproducer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uncompiled: bool
+) -> None:
+    error = RaisedException("OSError", "no file: '/tmp/triage-a1_b/2/cwd/conf.json'")
+    outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error)
+    failed = CandidateResult(outcome, AgentNotes(True, "2.13.0"), signature_of(outcome), True)
+    passed = CandidateResult(Outcome(OutcomeKind.OK, 1.0, 0), AgentNotes(True, "2.13.0"), None, True)
+    said = {None: failed, "uncompiled": failed if uncompiled else passed}
+    monkeypatch.setattr(verify, "verify", lambda *_, runs, rung=None, **__: [said[rung]] * runs)
+    (tmp_path / "train.py").write_text("open('conf.json')\n")
+    told = verify.verify_again(tmp_path / "train.py", shutil.which("python3"), 3, 10.0)
+    assert told.same is not uncompiled
+    assert ("without torch.compile as well" in told.lines[-1]) is uncompiled
+    assert "no file: 'conf.json'" in told.lines[0]
+
+
+def test_a_script_that_does_not_parse_is_no_reproducer(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("def f(:\n")
+    with pytest.raises(UsageError, match=r"train\.py is not valid Python: line 1"):
+        verify.verify_again(tmp_path / "train.py", shutil.which("python3"), 3, 10.0)
+
+
 def test_a_reproducer_that_reads_what_it_does_not_hold_cannot_be_verified_by_itself(tmp_path: Path) -> None:
     folder = run_directory(tmp_path, Symptom.EXCEPTION)
     report = json.loads((folder / "report.json").read_text())

@@ -153,8 +153,10 @@ def test_a_python_that_is_too_new_is_told_before_anything_is_installed(tmp_path,
 def test_an_environment_that_cannot_compile_may_not_judge(tmp_path, uv, log, monkeypatch):
     monkeypatch.setenv("FAKE_SMOKE", smoke_lines(inductor="InductorError: No module named setuptools"))
     said = "cannot compile a trivial function with inductor: InductorError: No module named setuptools"
+    shop = workshop(tmp_path, uv)
     with pytest.raises(UntestableError, match=said):
-        workshop(tmp_path, uv).ready(RELEASE)
+        shop.ready(RELEASE)
+    assert shop.made == 1  # as the answer counts them
     # It is kept, and tried again: a compiler may be there by now.
     python = next((tmp_path / "cache").glob("torch-*/venv/bin/python"))
     python.write_text("#!/bin/sh\n" + smoke_lines())

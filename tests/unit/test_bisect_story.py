@@ -16,6 +16,7 @@ from triage.bisect import trial as trial_module
 from triage.bisect.axis import Wish, release_axis
 from triage.bisect.setup import Setup, builds_of
 from triage.bisect.state import FILE, Ask, digest_of, load
+from triage.cli.bisect_view import _facts
 from triage.environments.releases import Release
 from triage.errors import TargetError, UsageError
 from triage.judge.signature import signature_of
@@ -175,6 +176,19 @@ def test_no_version_that_can_be_tested_is_an_error(world, tmp_path):
     with pytest.raises(TargetError, match="None of the 7 versions") as caught:
         go(ask(tmp_path), tmp_path / "out")
     assert "no wheel for Python 3.14" in caught.value.why
+    assert [run.going_on for run in runs_in(tmp_path)] == [False]
+
+
+@pytest.mark.parametrize(
+    ("bad_from", "fix", "typed"),
+    [("3", False, "--find-fix --bad"), ("1", False, "--good"), ("1", True, "a newer version")],
+)
+def test_where_nothing_changes_it_says_what_to_ask_instead(world, tmp_path, bad_from, fix, typed):
+    world.bad_from = Version(bad_from)
+    done = go(ask(tmp_path, wish=Wish(None, None, (), fix)), tmp_path / "out")
+    assert (done.found.before, done.exit_code) == (None, 1)
+    assert typed in next(value for name, value in _facts(done) if name == "next")
+    assert "**Next:**" in (tmp_path / "out" / "bisect.md").read_text()
 
 
 # -- an earlier run -------------------------------------------------------------------------------------------------

@@ -171,7 +171,9 @@ def test_a_torch_that_cannot_be_imported_is_skipped():
     broken = RaisedException("OSError", "libcudart.so.12: cannot open shared object file", (USER,))
     judged = judge(outcome(broken), notes(torch=None), None)
     assert judged.standing is SKIP
-    assert judged.error == "torch could not be imported: OSError: libcudart.so.12: cannot open shared object file"
+    assert (
+        judged.error == "it failed before torch was imported: OSError: libcudart.so.12: cannot open shared object file"
+    )
 
 
 def test_a_command_that_cannot_be_started_is_skipped():

@@ -5,11 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from triage.errors import UsageError
 from triage.explain.modes import AS_IT_IS, MODES, Measured, Mode, median_with_interval, modes_for, ratios, row_of
 from triage.explain.steps import MARK, marked
 from triage.model.explanation import Interval, ModeRow
 from triage.model.outcome import CompileCall
+from triage.probe.target import Target
 from triage.report.modes import all_remarks, cells, verdict
+from triage.stories import explain_modes
+from triage.stories.explain_modes import ModesWanted
 from triage.stories.explain_rounds import _Sets, measured_in
 
 PLAIN = (CompileCall(None),)
@@ -167,3 +171,16 @@ def test_the_step_is_marked_before_its_decorators(name: str, line: int) -> None:
 def test_a_function_that_nobody_defines_is_an_error() -> None:
     with pytest.raises(KeyError):
         marked([(Path("train.py"), PROGRAM)], "evaluate")
+
+
+@pytest.mark.parametrize("name", ["default", "as the program has it", "backend tvm", "tvm"])
+def test_a_row_of_this_torch_may_be_named_before_anything_is_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explain_modes, "backends_of", lambda *_: ["inductor", "tvm"])
+    ModesWanted((name,)).check(Target("python", ("python",), Path()), 1.0)
+
+
+def test_another_is_refused_before_anything_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explain_modes, "backends_of", lambda *_: ["inductor", "tvm"])
+    with pytest.raises(UsageError, match="There is no mode foo") as caught:
+        ModesWanted(("default", "foo")).check(Target("python", ("python",), Path()), 1.0)
+    assert "max-autotune" in caught.value.next and "backend tvm" in caught.value.next

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 
 from triage.cli import app as cli
 from triage.errors import UsageError
+from triage.session.events import Event, Journal
 from triage.stories.runs import STILL, is_run, page_of, remove, runs_in
 from triage.sweep.store import Store
 
@@ -90,13 +93,24 @@ def test_nothing_goes_where_nobody_can_be_asked(out: Path, capsys: pytest.Captur
 
 
 def test_a_run_that_goes_on_is_left_alone(out: Path) -> None:
-    make_run(out / "busy", hours=0, ended=False, golden=None)
+    make_run(out / "busy", hours=2 * STILL / HOUR, ended=False, golden=None)
+    journal = Journal(out / "busy" / "journal.jsonl")
+    journal(Event("query", {}))
     assert call("clean", "--keep", "0", "--yes") == 0
     assert [(run.path.name, run.going_on) for run in runs_in(out)] == [("busy", True)]
 
 
-def test_one_that_was_killed_long_ago_goes(out: Path) -> None:
-    make_run(out / "killed", hours=2 * STILL / HOUR, ended=False, golden=None)
+def test_one_that_was_killed_goes(out: Path) -> None:
+    journal = make_run(out / "killed", hours=0, ended=False, golden=None) / "journal.jsonl"
+    code = """
+import os, sys
+from pathlib import Path
+from triage.session.events import Event, Journal
+journal = Journal(Path(sys.argv[1]))
+journal(Event("query", {}))
+os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", code, journal], check=False).returncode == -9
     assert [run.going_on for run in runs_in(out)] == [False, False, False]
 
 

@@ -94,3 +94,14 @@ def test_what_failed_is_known_after_its_answers_are_forgotten(tmp_path: Path) ->
     store.forget()
     assert [store.failed_before(name) for name in ("fails.py", "script.py", "fine.py")] == [True, True, False]
     store.close()
+
+
+def test_what_stands_in_the_way_of_a_sweep_is_said(tmp_path: Path) -> None:
+    store = Store(tmp_path / "sweep")
+    with pytest.raises(UsageError) as used:
+        Store(tmp_path / "sweep")
+    store.close()
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError) as taken:
+        Store(tmp_path / "file")
+    assert (used.value.why, taken.value.why) == ("Another sweep is using it.", "File exists.")

@@ -284,6 +284,15 @@ def test_the_target_answers() -> None:
     )
 
 
+def test_what_a_target_that_is_asked_caches_is_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["-c", "import os; print(os.environ['TORCHINDUCTOR_CACHE_DIR'])"]
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    folder = Path(run_python(sys.executable, names, 20).stdout.strip()).parent
+    assert folder.name.startswith("triage-ask-") and not folder.exists()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    assert run_python(sys.executable, names, 20).stdout.strip() == str(tmp_path)
+
+
 def test_a_target_that_does_not_answer() -> None:
     with pytest.raises(TargetError, match="did not answer"):
         run_python(sys.executable, ["-c", "import time; time.sleep(60)"], timeout=1)

@@ -76,9 +76,7 @@ def summary(
     if changes:
         return f"Both ends have the same outcome, but not all between them: {_history(changes)}."
     if bad_end is not None and bad_end.verdict is GOOD:
-        text = f"The script passes with {unit} {bad_end.version}, where it should fail: nothing to look for."
-        hint = " Name one with which it fails (--bad), or ask which one mended it (--find-fix --bad)."
-        return text if axis.kind is Kind.FIXED else f"{text}{hint}"
+        return f"The script passes with {unit} {bad_end.version}, where it should fail: nothing to look for."
     if incomplete is not None:
         return f"Nothing is settled yet: {incomplete}."
     failing = [tested.version for tested in results.values() if tested.verdict is BAD]
@@ -92,12 +90,12 @@ def summary(
     return "The script fails wherever it can be tested: the change lies outside the range, or among the untestable versions."
 
 
-def check_testable(axis: Axis, results: Results) -> None:
-    """Raise TargetError where not one version could be tested: the reason is the same for most, and is the message."""
+def why_untestable(axis: Axis, results: Results) -> TargetError | None:
+    """The error where not one version could be tested: the reason is the same for most, and is the message."""
     if len(results) < len(axis.points) or any(tested.verdict is not SKIP for tested in results.values()):
-        return
+        return None
     reason, count = Counter(tested.error or "" for tested in results.values()).most_common(1)[0]
-    raise TargetError(
+    return TargetError(
         what=f"None of the {len(results)} versions from {axis.names[0]} to {axis.names[-1]} could be tested.",
         why=f"{reason} (so it was for {count} of them)",
         next="Choose other versions (--good, --bad), another interpreter (--python 3.11), or name missing packages (--with).",

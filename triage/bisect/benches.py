@@ -32,15 +32,17 @@ class VersionBench:
     workshop: Workshop
     target: MakeTarget
     find: Callable[[Release], Release] = lambda release: release
-    installs: int = 0
     _held: dict[str, Environment] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def installs(self) -> int:
+        return self.workshop.made
 
     def ready(self, point: Point) -> Ready:
         assert point.release is not None
         environment = self.workshop.ready(self.find(point.release))
         with self._lock:
-            self.installs += environment.made
             self._held[point.name] = environment
         return Ready(
             point=point,

@@ -35,7 +35,10 @@ class Ready:
 class Bench(Protocol):
     """Makes points runnable, from any thread."""
 
-    installs: int  # how many environments were made so far
+    @property
+    def installs(self) -> int:
+        """How many environments were made so far."""
+        ...
 
     def ready(self, point: Point) -> Ready:
         """Make it runnable. Raises UntestableError for this point alone, TargetError where none can be."""

@@ -67,7 +67,7 @@ def judge(outcome: Outcome, notes: AgentNotes, wanted: Face | None) -> Judged:
     if not outcome.failed or outcome.exit_code == 0:
         return Judged(Standing.GOOD)  # what the program handled itself is not its failure
     if not notes.started or notes.torch_version is None:
-        return Judged(Standing.SKIP, f"torch could not be imported: {_said(faces, outcome)}")
+        return Judged(Standing.SKIP, f"it failed before torch was imported: {_said(faces, outcome)}")
     lacking = missing_feature(outcome.exception) if outcome.exception is not None else None
     if lacking is not None:
         return Judged(Standing.SKIP, lacking)

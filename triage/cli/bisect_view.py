@@ -158,6 +158,8 @@ def _panel(done: Done) -> Any:
 
 
 def _facts(done: Done) -> Iterator[tuple[str, str]]:
+    from triage.report.bisection import what_next
+
     found = done.found
     if found.failure:
         yield "failure", found.failure
@@ -178,6 +180,8 @@ def _facts(done: Done) -> Iterator[tuple[str, str]]:
     yield "result", shown(done.directory / "bisect.md")
     if done.report is not None:
         yield "report", f"{shown(done.report)} (the section is in it)"
+    if (instead := what_next(found)) is not None:
+        yield "next", instead
     if not found.complete:
         yield "incomplete", found.incomplete_reason or ""
         yield "next", f"triage bisect --resume {typed(done.directory)}"

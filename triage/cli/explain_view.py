@@ -151,7 +151,8 @@ def _table(*names: str) -> Any:
 
 
 def _times(found: Explanation) -> Iterator[str]:
-    from triage.report.explanation import PHASES, duration, warm
+    from triage.report.compile_cost import PHASES, cost
+    from triage.report.explanation import duration, warm
 
     told = found.compile
     if not told.seconds:
@@ -163,13 +164,17 @@ def _times(found: Explanation) -> Iterator[str]:
         yield f"first call {told.first_call:.2f} s, later ones {duration(told.later_call)} (median)"
     if told.warm_seconds is not None:
         yield warm(told)
+    yield from cost(found)
 
 
 def _next(done: Explained) -> str:
+    from triage.report.compile_cost import outweighs
+
     if done.run is not None:
         return "the script fails: it was triaged as `triage run` does"
     found = done.explanation
     page = shown(done.directory / "explain.md")
     if found.complete and not found.graph_breaks and not found.recompiles:
-        return f"nothing to mend ({page})"
+        held = "no line to mend, but compiling outweighs the steps" if outweighs(found.compile) else "nothing to mend"
+        return f"{held} ({page})"
     return f"all of it, with the lines around: {page} (for a browser: explain.html)"

@@ -23,7 +23,8 @@ def verify(
 ) -> None:
     """Run a reproducer again in fresh processes and say whether the failure is still the same.
 
-    Exit status: 0 the same failure every time, 1 it passes or fails otherwise, 2, 4, 70, 130 as for `run`.
+    Exit status: 0 the same failure every time, 1 it passes, fails otherwise, or (a script) without torch.compile too, 2, 4,
+    70, 130 as for `run`.
     """
     from triage.stories.verify import verify_again
 

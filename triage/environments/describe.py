@@ -93,6 +93,14 @@ def told_of(python: str, output: str) -> TargetEnvironment | None:
     return TargetEnvironment(python, facts.get("torch"), facts.get("torch_error"), text, facts)
 
 
+def has_torch(python: str) -> bool:
+    """Whether the interpreter would find torch; it is not imported. Raises TargetError where it cannot be run at all."""
+    asked = run_python(
+        python, ["-c", "import importlib.util as u; print(u.find_spec('torch'))"], timeout=TIMEOUT_SECONDS
+    )
+    return asked.stdout.strip() != "None"
+
+
 def require_torch(environment: TargetEnvironment) -> None:
     """Raise TargetError where the target has no torch that can be imported."""
     if environment.torch is not None:

@@ -19,12 +19,44 @@ if sys.platform == "win32":
     def lock(file: IO[str], *, exclusive: bool) -> None:
         """Windows refuses to delete or rename what a process has open, which serves the same end."""
 
+    def own(path: Path) -> int | None:
+        """None: what is open could not be removed."""
+        return None
+
+    def owned(path: Path) -> bool | None:
+        """None: nobody owns a file."""
+        return None
+
 else:
     import fcntl
 
     def lock(file: IO[str], *, exclusive: bool) -> None:
         """Lock an open file, shared or alone, until it is closed. Raises OSError where somebody else has it."""
         fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+
+    def own(path: Path) -> int | None:
+        """Lock an existing file for as long as the descriptor is open; None where it cannot be locked. Several may own it."""
+        try:
+            file = os.open(path, os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            return None
+        return file
+
+    def owned(path: Path) -> bool | None:
+        """Whether a living process owns the file; None where this file system does not tell."""
+        try:
+            with path.open("r+", encoding="utf-8") as file:
+                lock(file, exclusive=True)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return None
+        return False
 
 
 def tree_bytes(root: Path) -> int:

@@ -85,6 +85,7 @@ class Workshop:
         self._cancel = Cancel()
         self._tell = tell
         self._one_at_a_time = threading.Lock()
+        self.made = 0  # environments, also those that then failed their smoke test or were interrupted in it
 
     def ready(self, release: Release) -> Environment:
         """The environment of this version. Raises UntestableError, TargetError, StoppedError."""
@@ -143,6 +144,7 @@ class Workshop:
         except BaseException:
             self._cache.abandon(making)
             raise
+        self.made += 1
         seconds = round(time.monotonic() - began, 1)
         self._tell("install_ended", version=release.name, seconds=seconds, bytes=stored.facts.get("size"))
         return stored

@@ -270,7 +270,11 @@ def run_python(
     with tempfile.TemporaryDirectory(prefix="triage-ask-") as folder:
         out, err = Path(folder) / "out", Path(folder) / "err"
         words = (python, *arguments)
-        done = launch(Launch(words, Path.cwd(), dict(os.environ), out, err, timeout, grace=0.5), cancel)
+        env = {
+            "TORCHINDUCTOR_CACHE_DIR": str(Path(folder) / "cache"),
+            **os.environ,
+        }  # torch makes one where it is imported
+        done = launch(Launch(words, Path.cwd(), env, out, err, timeout, grace=0.5), cancel)
         texts = text_of(out), text_of(err)
     if done.timed_out:
         raise TargetError(

@@ -43,6 +43,7 @@ def view(found: Bisection) -> dict[str, Any]:
         "table": _table(found),
         "window": _window(found),
         "suspects": [_suspect(commit) for commit in (found.commits.commits if found.commits else ())],
+        "next": prose(what_next(found) or ""),
         "notes": [prose(clip(note, 300)) for note in found.notes[:8]],
         "circumstances": prose(clip(_tested_with(found), 300)),
         "command": code(clip(" ".join(found.command), 600)) if found.command else "",
@@ -56,6 +57,21 @@ def heading(found: Bisection) -> str:
     if found.kind is Kind.REGRESSED:
         return f"Regression: {clip(found.before, 40)} passes, {clip(found.after, 40)} fails"
     return f"Fixed: {clip(found.before, 40)} fails, {clip(found.after, 40)} passes"
+
+
+def what_next(found: Bisection) -> str | None:
+    """What to ask instead, of a bisection that came to its end and found no change; None of any other."""
+    if not found.complete or found.before is not None or not found.tested:
+        return None
+    fixed, seen = found.kind is Kind.FIXED, {row.verdict for row in found.tested}
+    unit = "commit" if found.axis == "commit" else "version"
+    if found.changes:
+        return "name the change that is meant: one of its sides with --good, the other with --bad"
+    if Standing.BAD not in seen:
+        other = "" if fixed else f", or ask which one mended it (--find-fix --bad {unit.upper()})"
+        return f"name a {unit} with which it fails (--bad {unit.upper()}){other}"
+    older = "a newer" if fixed else "an older"
+    return f"name {older} {unit} with which it passes (--good {unit.upper()})"
 
 
 def _table(found: Bisection) -> str:

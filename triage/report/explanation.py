@@ -8,18 +8,12 @@ from typing import Any
 from triage.model.explanation import CompileTime, Explanation, GraphBreak, Profile, Recompilation
 from triage.report import modes
 from triage.report import profile as profiles
+from triage.report.compile_cost import PHASES, cost
 from triage.report.markdown import clip, code, prose, table
 from triage.report.templates import template_of
 from triage.report.wording import plural
 
 ROWS = 20
-PHASES = {
-    "dynamo": "tracing (Dynamo)",
-    "aot_autograd": "AOTAutograd",
-    "inductor": "Inductor's passes and lowering",
-    "code_generation": "code generation",
-    "kernel_build": "building kernels",
-}
 
 
 def view(found: Explanation) -> dict[str, Any]:
@@ -151,7 +145,7 @@ def times(found: Explanation) -> list[str]:
         lines.append(f"The first call of a compiled function took {told.first_call:.2f} s{later}.")
     if told.warm_seconds is not None:
         lines.append(warm(told))
-    return lines
+    return [*lines, *cost(found)]
 
 
 def warm(told: CompileTime) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from triage.model.explanation import Explanation, Interval, ModeRow
 from triage.model.text import clip
 from triage.report import explanation, modes
+from triage.report.compile_cost import PHASES
 from triage.report.pages import bars, closing_chips, page
 from triage.report.wording import plural
 
@@ -41,9 +42,7 @@ def _chips(found: Explanation) -> list[tuple[str, str]]:
 def _flame(found: Explanation) -> dict[str, Any]:
     """All of the compiling in one row, by phase in the next, by graph in the last: as wide as long it took."""
     told = found.compile
-    phases = sorted(
-        ((explanation.PHASES.get(name, name), spent) for name, spent in told.by_phase.items()), key=_longest
-    )
+    phases = sorted(((PHASES.get(name, name), spent) for name, spent in told.by_phase.items()), key=_longest)
     graphs = sorted(((f"{each.graph} {each.function}", each.seconds) for each in told.by_graph), key=_longest)
     whole = max(told.seconds, sum(spent for _, spent in phases), sum(spent for _, spent in graphs))
     if whole <= 0:

@@ -54,6 +54,12 @@ def make_directory(out: Path | None, label: str, cwd: Path) -> RunDirectory:
     """
     wanted = out if out is not None else cwd / "triage-out" / name_of_run(label)
     wanted = wanted if wanted.is_absolute() else cwd / wanted
+    if os.path.lexists(wanted) and not wanted.is_dir():
+        raise UsageError(
+            what=f"The run directory {wanted} cannot be made.",
+            why="A file of this name is there.",
+            next="Choose a directory: --out DIR",
+        )
     for number in range(1, 1000):
         path = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
         try:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from triage.environments.files import own
 from triage.model.codec import encode
 
 
@@ -64,11 +67,20 @@ class Emitter:
 
 
 class Journal:
-    """Appends every event to `journal.jsonl`, flushed as it is learned."""
+    """Appends every event to `journal.jsonl`, flushed as it is learned.
+
+    It owns the file while its process lives, so that a run that was killed is told from one that goes on.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._owned: weakref.finalize[..., Journal] | None = None
 
     def __call__(self, event: Event) -> None:
+        self._append(event)
+        if self._owned is None and (file := own(self._path)) is not None:
+            self._owned = weakref.finalize(self, os.close, file)
+
+    def _append(self, event: Event) -> None:
         with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"t": round(event.time, 3), "kind": event.kind, **event.facts}, default=str) + "\n")

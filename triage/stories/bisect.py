@@ -15,7 +15,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from triage.bisect.answer import answer, check_testable, differing_packages
+from triage.bisect.answer import answer, differing_packages, why_untestable
 from triage.bisect.clone import bare_window, window_in_clone
 from triage.bisect.hunt import Hunt, Manner
 from triage.bisect.points import Axis
@@ -89,8 +89,10 @@ def bisect(
     emit("bisect_started", directory=str(session.directory), **_outlook(setup, hunt))
     incomplete, code, error = _hunt(hunt, settings)
     hunt.learned()
-    if error is None and incomplete is None:
-        check_testable(setup.axis, hunt.results)
+    untestable = why_untestable(setup.axis, hunt.results) if error is None and incomplete is None else None
+    if untestable is not None:
+        emit("bisect_ended", directory=str(session.directory), summary=untestable.what, complete=True)
+        raise untestable
     found = _answer(ask, subject, setup, hunt, began, incomplete)
     redactor = redactor_here(Path.cwd(), redact=settings.redact).knowing(found.command)
     report = _write(found, session.directory, subject, redactor)

@@ -47,10 +47,10 @@ class Measuring:
     step: str | None = None
     profile: bool = False
 
-    def marks(self, target: Target) -> dict[Path, bytes]:
+    def marks(self, target: Target, timeout: float) -> dict[Path, bytes]:
         """The file with the step, marked. Raises UsageError where the program has no such function, or a row no such name."""
         if self.modes is not None:
-            self.modes.check()
+            self.modes.check(target, timeout)
         return step_marked(target, self.step) if self.step is not None else {}
 
 
@@ -119,7 +119,7 @@ def explain(
 ) -> Explained:
     """Explain the target. Raises TriageError where it cannot be run at all."""
     check_syntax(target)
-    marks = measuring.marks(target)
+    marks = measuring.marks(target, settings.timeout)
     session = open_session(settings, target.label, Path.cwd(), emit)
     with session.unless_misused():
         target = replace(target, stdin=stdin.take(session.directory))

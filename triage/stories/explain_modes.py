@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from triage.errors import UsageError
-from triage.explain.modes import MODES, Mode, modes_for
+from triage.explain.modes import AS_IT_IS, MODES, Mode, modes_for
 from triage.explain.steps import marked
 from triage.model.accuracy import Comparison
 from triage.model.explanation import ModeRow
-from triage.model.outcome import AgentNotes, BoundaryPoint
+from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall
 from triage.model.rungs import UNCOMPILED
+from triage.probe.launch import Cancel
 from triage.probe.target import Target, run_python
 from triage.session.session import Session
 from triage.stories.explain_rounds import measure_modes
@@ -30,12 +31,16 @@ class ModesWanted:
 
     names: tuple[str, ...] = ()
 
-    def check(self) -> None:
-        """Raises UsageError where a row cannot be named so."""
+    def check(self, target: Target, timeout: float) -> None:
+        """Raises UsageError where a row cannot be named so; the target's torch is asked for its backends where that decides."""
         known = [mode.name for mode in MODES]
         wrong = next((name for name in self.names if not name.replace(" ", "")), None)
         if wrong is not None:
             raise UsageError("--mode is empty.", "A row of the table is named.", f"For example: --mode {known[1]}")
+        others = [name for name in self.names if name not in (*known, AS_IT_IS.name)]
+        backends = backends_of(target, timeout) if others else []
+        if backends:  # a target without any has more to tell than this
+            rows_named((), backends, others)
 
     def measured(
         self,
@@ -45,16 +50,8 @@ class ModesWanted:
         marks: Mapping[Path, bytes],
     ) -> tuple[ModeRow, ...]:
         """The rows, for what the program was `seen` to do. Raises UsageError for a row that this torch does not have."""
-        calls, backends = seen.compile_calls, backends_of(target, session)
-        try:
-            modes = modes_for(calls, backends, self.names)
-        except KeyError as error:
-            names = [mode.name for mode in modes_for(calls, backends)]
-            raise UsageError(
-                what=f"There is no mode {error.args[0]}.",
-                why="It is neither a mode of torch.compile nor a backend of the target's torch.",
-                next=f"One of: {', '.join(names)}",
-            ) from None
+        backends = backends_of(target, session.probe_timeout(), session.cancel)
+        modes = rows_named(seen.compile_calls, backends, self.names)
         rows = measure_modes(session, target, modes, marks)
         with session.timed("compare"):
             return tuple(
@@ -74,9 +71,22 @@ def step_marked(target: Target, step: str) -> dict[Path, bytes]:
         ) from None
 
 
-def backends_of(target: Target, session: Session) -> list[str]:
+def rows_named(calls: Sequence[CompileCall], backends: Sequence[str], names: Sequence[str]) -> tuple[Mode, ...]:
+    """The rows of these names, all where none is named. Raises UsageError for one that this torch does not have."""
+    try:
+        return modes_for(calls, backends, names)
+    except KeyError as error:
+        known = [mode.name for mode in modes_for(calls, backends)]
+        raise UsageError(
+            what=f"There is no mode {error.args[0]}.",
+            why="It is neither a mode of torch.compile nor a backend of the target's torch.",
+            next=f"One of: {', '.join(known)}",
+        ) from None
+
+
+def backends_of(target: Target, timeout: float, cancel: Cancel | None = None) -> list[str]:
     """What `torch._dynamo.list_backends()` names in the target's interpreter; nothing where it cannot be asked."""
-    asked = run_python(target.python, ("-c", _LIST), session.probe_timeout(), session.cancel)
+    asked = run_python(target.python, ("-c", _LIST), timeout, cancel)
     lines = [line for line in asked.stdout.splitlines() if line.startswith(_MARK)]
     return lines[-1][len(_MARK) :].split() if lines else []
 

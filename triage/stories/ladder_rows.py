@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from triage.judge.signature import in_short
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.walk import Walk
 from triage.model.report import LadderRow
-from triage.model.rungs import Rung
+from triage.model.rungs import AS_IS, Rung
 from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.run import Probe
 from triage.session.session import describe_outcome
@@ -18,19 +19,36 @@ from triage.stories.met import met_on
 def ladder_rows(walk: Walk, conclusion: Conclusion) -> tuple[LadderRow, ...]:
     """What each rung did, from the bottom to the top, and why one was not run."""
     expected = expected_exceptions(walk.seen)
+    idle = _idle(walk, conclusion)
     rows: list[LadderRow] = []
     for rung in walk.rungs:
         probes = walk.evidence.get(rung.name) or _passed_beside(rung, walk, conclusion)
         if not probes:
-            why = _cut_short(rung, walk) or why_not_run(rung, walk.rungs, walk.evidence)
-            unrun = LadderRow(rung.name, "script", "not_run", 0.0, note=why)
-            rows.append(met_on(walk, rung.name) or unrun)
+            why = idle or _cut_short(rung, walk) or why_not_run(rung, walk.rungs, walk.evidence)
+            rows.append(met_on(walk, rung.name) or replace(_unrun(rung), note=why))
         for number, probe in enumerate(probes):
             judged = discount(probe, expected)
-            if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung == rung.name:
+            if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung in (rung.name, AS_IS):
                 continue  # a repeat that says the same
-            rows.append(_row(rung, judged, conclusion, len(probes)))
+            row = _row(rung, judged, conclusion, len(probes))
+            if idle is not None and rung is walk.own_rung:  # that backend was asked for nothing: it does not pass
+                row = replace(row, rung=AS_IS, note="; ".join(filter(None, (idle, row.note))))
+            rows.append(row)
     return tuple(rows)
+
+
+def _idle(walk: Walk, conclusion: Conclusion) -> str | None:
+    """Why no rung of a script that passes says anything; None where something was compiled."""
+    runs = walk.as_it_is if conclusion.failing is None else []
+    if not runs or any(probe.outcome.kind is not OutcomeKind.OK for probe in runs):
+        return None
+    if not any(probe.notes.compile_calls for probe in runs):
+        return "torch.compile is never called"
+    return "nothing was compiled" if conclusion.compiled_nothing else None
+
+
+def _unrun(rung: Rung) -> LadderRow:
+    return LadderRow(rung.name, "script", "not_run", 0.0)
 
 
 def _passed_beside(rung: Rung, walk: Walk, conclusion: Conclusion) -> list[Probe]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triage.environments.files import JOURNAL
+from triage.environments.files import JOURNAL, owned
 from triage.errors import TriageError, UsageError
 from triage.model.report import TriageReport
 from triage.model.stage import Symptom
@@ -27,7 +27,9 @@ from triage.sweep import store as sweeps
 LATEST = "latest"
 FIRST_EVENTS = ("run_started", "bisect_started", "stdin_kept")
 LAST_EVENTS = ("run_ended", "bisect_ended")
-STILL = 3600.0  # seconds: a run that has not said its end and wrote within this time may still be going on
+STILL = (
+    3600.0  # seconds: where nobody tells whether the process of a run lives, one that wrote within this time may go on
+)
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,10 @@ def _facts(report: TriageReport) -> dict[str, Any]:
 
 def _goes_on(place: Path, now: float) -> bool:
     journal = place / JOURNAL
-    return now - _mtime(journal) < STILL and _last_event(journal).get("kind") not in LAST_EVENTS
+    if _last_event(journal).get("kind") in LAST_EVENTS:
+        return False
+    lives = owned(journal)
+    return lives if lives is not None else now - _mtime(journal) < STILL
 
 
 def _first_event(journal: Path) -> dict[str, Any] | None:

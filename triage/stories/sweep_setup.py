@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from triage.environments.describe import TargetEnvironment, has_torch, require_torch
 from triage.errors import UsageError
 from triage.probe.target import find_python
 from triage.sweep.jobs import Job, find_jobs
@@ -27,9 +28,13 @@ class Ready:
 def prepared(words: Sequence[str], out: Path | None, resume: Path | None, python: str | None, *, again: bool) -> Ready:
     """The jobs of these paths, or those of the sweep to go on with. With `again` what is known of them is forgotten.
 
-    Raises UsageError where nothing can be run or written there, TargetError where `python` is no interpreter.
+    Raises UsageError where nothing can be run or written there, TargetError where `python` is no interpreter that has torch.
     """
-    find_python(python)
+    interpreter = find_python(python)
+    if python is not None and not has_torch(
+        interpreter
+    ):  # each script would be told to be unusable, and nobody what to do
+        require_torch(TargetEnvironment(interpreter, None, "ModuleNotFoundError: No module named 'torch'", ""))
     if resume is None:
         _check_words(words)
         jobs = tuple(find_jobs(words, Path.cwd()))  # before anything is made

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,15 +13,25 @@ from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
 from triage.judge.printed import judged_beside
 from triage.judge.signature import FailureSignature, in_short
+from triage.locate.doors import door_of
 from triage.model import accuracy
 from triage.model.report import TriageReport
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
-from triage.probe.target import find_python
+from triage.probe.target import Target, check_syntax, find_python
 from triage.report.store import load_report
 from triage.report.writing import why
 from triage.session.session import neutral_store
 from triage.trial.fresh import verify
+
+_IN_A_FOLDER_OF_OURS = re.compile(
+    r"[^\s'\"(]*\btriage-\w+[/\\]\d+[/\\]cwd[/\\]"
+)  # where a run of `trial/fresh.py` begins
+
+_BY_ITSELF = (
+    "It fails so without torch.compile as well. A reproducer is run in an empty directory, without arguments: "
+    "what needs more than that is for `triage run`."
+)
 
 
 @dataclass(frozen=True)
@@ -33,9 +44,11 @@ class Told:
 
 def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> Told:
     """Run the reproducer of a run directory, or a script. Raises UsageError where there is none."""
-    source, report = _find(what)
-    wanted = report.signature.fingerprint if report is not None and report.signature is not None else None
     interpreter = find_python(python)
+    source, report = _find(what)
+    if report is None:
+        check_syntax(Target(interpreter, (interpreter, str(what)), Path.cwd(), script=what))
+    wanted = report.signature.fingerprint if report is not None and report.signature is not None else None
     ask = partial(verify, source, interpreter, timeout=timeout, neutral=neutral_store())
     results = ask(runs=runs)
     if report is not None and _may_only_print(report, results):
@@ -49,7 +62,17 @@ def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> T
     if report is not None and failed and agree and _compares_itself(report, results):
         return Told(True, (*lines, "The same failure in every run: compiled and eager differ."))
     same = failed and agree and (wanted is None or wanted in prints)
+    if report is None and same and _fails_by_itself(results[0], ask):
+        return Told(False, (*lines, _BY_ITSELF))
     return Told(same, (*lines, _verdict(failed, agree, same, wanted, wanted in prints)))
+
+
+def _fails_by_itself(result: CandidateResult, ask: Callable[..., list[CandidateResult]]) -> bool:
+    """Whether a script fails so uncompiled, too; what another door of the compiler fails in says nothing of that."""
+    if result.signature is None or door_of(result.outcome, result.signature) is not None:
+        return False
+    (plain,) = ask(runs=1, rung=UNCOMPILED.name)
+    return plain.signature is not None and plain.signature.fingerprint == result.signature.fingerprint
 
 
 def _may_only_print(report: TriageReport, results: Sequence[CandidateResult]) -> bool:
@@ -134,4 +157,4 @@ def _describe(result: CandidateResult) -> str:
     if signature is None:
         passed = result.outcome.kind is OutcomeKind.OK
         return "passes" if passed else f"{result.outcome.kind.value}: {result.outcome.detail}"
-    return f"{in_short(signature)} [{signature.fingerprint}]"
+    return f"{_IN_A_FOLDER_OF_OURS.sub('', in_short(signature))} [{signature.fingerprint}]"

@@ -69,10 +69,11 @@ class Store:
             self._owner = (folder / LOCK).open("a", encoding="utf-8")
             lock(self._owner, exclusive=True)
         except OSError as error:
+            used = isinstance(error, BlockingIOError)
             raise UsageError(
                 what=f"The sweep in {folder} cannot be written.",
-                why=f"{error.strerror or error}; another sweep may be using it.",
-                next="Wait for its end, or name another directory: triage sweep --out DIR PATH...",
+                why="Another sweep is using it." if used else f"{error.strerror or error}.",
+                next=f"{'Wait for its end, or name' if used else 'Name'} another directory: triage sweep --out DIR PATH...",
             ) from error
         try:
             self._database = sqlite3.connect(folder / NAME, isolation_level=None, check_same_thread=False)
