@@ -71,6 +71,23 @@ def test_the_operation_that_the_message_names_comes_first():
     assert found.op == "aten.real"
 
 
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        ("call_function <built-in function mul>(*(0.5, FakeTensor(..., size=(3, 3))), **{})", "aten.mul"),
+        ("call_function <built-in function iadd>(*(FakeTensor(..., size=(3, 3)), 1), **{})", "aten.add_"),
+        ("call_function <built-in method eye of type object at 0x7f>(*(FakeTensor(..., size=()),), **{})", "aten.eye"),
+        ("call_method float(*(FakeTensor(..., size=(3, 3)),), **{})", "aten.to"),
+        ("call_function <built-in function mul>(*(s0, 2), **{})", None),  # of numbers
+        ("call_function <function shift at 0x7f>(*(FakeTensor(..., size=(3, 3)),), **{})", None),
+    ],
+)
+def test_the_call_that_was_tried_with_fake_tensors_is_named(call: str, named: str | None):
+    found = concluded(message=f"Dynamo failed to run FX node with fake tensors: {call}: got RuntimeError('no')")
+    told = culprit_of(replace(found, stage=Stage.DYNAMO), None, "0/0")
+    assert told.op == named
+
+
 def test_the_last_one_where_nothing_tells_them_apart():
     found = culprit_of(concluded("compile"), graph(), None)
     assert found.op == "aten.real"

@@ -183,6 +183,14 @@ def test_a_fake_call_is_about_what_it_wraps() -> None:
     assert query("TorchRuntimeError", message, stage=Stage.DYNAMO) == '"Sizes of tensors must match here"'
 
 
+def test_what_has_failed_tells_more_than_what_to_do() -> None:
+    message = (
+        'InferenceMode::is_enabled() INTERNAL ASSERT FAILED at "Stubs.cpp":66, please report a bug to PyTorch. Expected this '
+        "method to only be reached in inference mode. You should NOT call this method directly as native::_fw_primal."
+    )
+    assert query("TorchRuntimeError", message) == '"Expected this method to only be reached in inference"'
+
+
 def test_what_stands_behind_the_wish_for_a_report_tells() -> None:
     message = (
         'self.is_inference() INTERNAL ASSERT FAILED at "Stubs.cpp":66, please report a bug to PyTorch. Expected this method to '

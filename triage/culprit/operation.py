@@ -27,6 +27,9 @@ _OPERATORS = {
     "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "getitem": "index", "setitem": "index_put_",
     "invert": "bitwise_not", "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor",
 }  # fmt: skip
+_OPERATORS |= {f"i{name}": f"{_OPERATORS.get(name, name)}_" for name in (
+    "add", "and_", "floordiv", "lshift", "mod", "mul", "or_", "pow", "rshift", "sub", "truediv", "xor",
+)}  # fmt: skip
 _PREFIXES = {  # of the operator's name, by the module of the function
     "torch": "",
     "torch._C._nn": "",
@@ -47,6 +50,12 @@ _ONLY_HOLDS = re.compile(r"wrap|checkpoint|autograd_function_apply|invoke_subgra
 _CUSTOM = re.compile(r"\bunsupported operator: ([a-z_]\w*\.\w+)|(?<![\w.:])([a-z_]\w*::[a-z_]\w*)\b(?!::|\()")
 _CPP = ("at", "autograd", "c10", "caffe2", "functorch", "jit", "native", "std", "torch")
 _NODE = re.compile(r"While executing %\w+ : .*?call_function\[target=([\w.]+)\]")
+# A call that Dynamo has tried with fake tensors. Functions of Python's `operator` and of torch's C++ are told alike; of numbers
+# alone they are no operators.
+_FAKE_CALL = re.compile(
+    r"\b(?:call_function <built-in (?:function (\w+)|method (\w+) of type object[^\n>]*)>|call_method (\w+))"
+    r"\(\*\((?=[^\n]*(?:Tensor|Parameter)\()"
+)
 
 # Innermost first: the file of a frame names the part that raised. Source: the layout of torch/_inductor and its neighbours.
 _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
@@ -267,6 +276,10 @@ def operators_in(error: RaisedException | None) -> tuple[str, ...]:
     for level in (error, error.innermost()):
         for pattern in (_TARGET, _NODE):
             found += pattern.findall(level.message)
+        found += [
+            f"aten.{_OPERATORS.get(function, function) or of_torch or method_operator(method)}"
+            for function, of_torch, method in _FAKE_CALL.findall(level.message[:4000])
+        ]
         found += [name for name in _OPERATOR.findall(level.message[:4000]) if name.startswith(("aten", "prims"))]
         custom = [one or other for one, other in _CUSTOM.findall(level.message[:4000])]
         found += [name for name in custom if name.partition("::")[0] not in _CPP]
