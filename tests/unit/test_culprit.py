@@ -71,6 +71,14 @@ def test_the_operation_that_the_message_names_comes_first():
     assert found.op == "aten.real"
 
 
+def test_what_the_error_names_is_told_where_it_is_none_of_many_calls():
+    calls = ["torch.neg", "torch.real", "torch.lerp", "torch.sin", "torch.cos", "torch._C._nn.linear"]
+    nodes = [op(f"y{place}", target, "%x", out=meta(4)) for place, target in enumerate(calls)]
+    found = culprit_of(concluded(message="no handler for aten.addmm.out"), case([tensor("x", 4)], nodes, "y5"), None)
+    assert found.op == "aten.addmm"
+    assert found.detail.startswith("named by the error; the reproducer needs aten.neg")
+
+
 @pytest.mark.parametrize(
     ("call", "named"),
     [

@@ -42,6 +42,7 @@ _BACKWARD_NODE = re.compile(r"(\w+_backward)(?:_\d+)?")  # as Inductor names a n
 FAKE_TENSORS = "fake tensors"
 MOST_BLAMED, MOST_SHOWN = 5, 8  # operators of a reproducer
 _ONLY = "the only operation left in the reproducer"
+_NAMED = "named by the error"
 _THROUGH = "the exception came through what is registered for it"
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
 # A higher-order operator that only runs what it holds; the others (cond, scan, flex_attention, ...) have a meaning of their own.
@@ -141,7 +142,7 @@ def culprit_of(
         return replace(unnamed, op=clues.through.replace("::", "."), detail=_THROUGH)
     named = operators_in(error)
     if named:
-        return replace(unnamed, op=named[0], detail="named by the error")
+        return replace(unnamed, op=named[0], detail=_NAMED)
     return unnamed if subsystem or graph else None
 
 
@@ -179,7 +180,10 @@ def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: Raise
         return replace(unnamed, op=op, detail=f"the first in the reproducer whose result is wrong; {beside(op)}")
     if not targets:
         return None
-    telling = _most_telling(_calls_of(reduced), operators_in(error), error, by_itself=clues.by_itself)
+    named = operators_in(error)
+    telling = _most_telling(_calls_of(reduced), named, error, by_itself=clues.by_itself)
+    if telling is None and named:  # what one of the calls comes to: `addmm` of a linear layer
+        return replace(unnamed, op=named[0], detail=f"{_NAMED}; {has} {some(targets, MOST_SHOWN)}")
     return replace(unnamed, op=telling, detail=f"{has} {some(targets, MOST_SHOWN)}")
 
 
