@@ -9,6 +9,7 @@ import pytest
 from triage.agent.capture.describe import where
 
 USER = '  File "/home/me/train.py", line 31, in forward\n    y = self.lin(x)\n'
+HOOK = '  File "/home/me/train.py", line 11, in __torch_function__\n    return super().__torch_function__(func)\n'
 TORCH = '  File "/v/lib/python3.11/site-packages/torch/_dynamo/external_utils.py", line 17, in inner\n    return fn(*args)\n'
 
 
@@ -18,6 +19,8 @@ TORCH = '  File "/v/lib/python3.11/site-packages/torch/_dynamo/external_utils.py
         (USER + TORCH, "train.py:31 in forward: y = self.lin(x)"),
         (TORCH + USER, "train.py:31 in forward: y = self.lin(x)"),
         (TORCH, ""),  # a compiled module of torch's own, as torch 2.2 calls it
+        (USER + HOOK, "train.py:31 in forward: y = self.lin(x)"),  # where the program does the operation
+        (HOOK, "train.py:11 in __torch_function__: return super().__torch_function__(func)"),
         (None, ""),
     ],
 )

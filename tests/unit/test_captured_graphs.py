@@ -8,6 +8,7 @@ import ast
 import dataclasses
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +25,7 @@ from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.graphs import graph_of, read_graphs
 from triage.probe.run import Probe
-from triage.stories.captured import NO_GRAPH, captured, passes_alone
+from triage.stories.captured import NO_GRAPH, captured, named_line, passes_alone
 
 AGENT = Path(__file__).parents[2] / "triage" / "agent"
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
@@ -220,3 +221,20 @@ def test_a_graph_that_is_wrong_in_a_later_call_only_is_not_said_to_be_right():
     assert passes_alone(first).startswith("Graph 0/0 is wrong in the program and gives by itself what eager gives")
     assert passes_alone(None).startswith("Each captured graph gives by itself what eager gives")
     assert passes_alone(None, [first]).startswith("What else the captured graph returns is by itself what eager gives")
+
+
+def test_the_line_that_an_operation_of_the_error_stands_on() -> None:
+    linear = replace(
+        node("h", "torch._C._nn.linear", "%x", "%w", out=meta(4)), where="net.py:9 in forward: h = self.inp(x)"
+    )
+    product = replace(node("y", "torch.matmul", "%h", "%w", out=meta(4)), where="net.py:10 in forward: y = h @ w")
+    called = case([tensor("x", 4), tensor("w", 4)], [linear, product], "%y")
+    exact = replace(node("a", "torch.ops.aten.addmm.default", "%x", "%w", "%w", out=meta(4)), where=linear.where)
+    lowered = case([tensor("x", 4), tensor("w", 4)], [exact], "%a")
+    assert called.graph_id == lowered.graph_id
+    told = named_line([called, lowered], called.graph_id, "aten.addmm.default")
+    assert told == linear.where
+    assert named_line([called], called.graph_id, "aten.addmm.default") is None  # one or the other
+    assert named_line([called], called.graph_id, "aten.matmul") == product.where
+    assert named_line([called, lowered], "another", "aten.addmm.default") is None
+    assert named_line([called, lowered], called.graph_id, None) is None

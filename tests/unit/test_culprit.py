@@ -71,6 +71,31 @@ def test_the_operation_that_the_message_names_comes_first():
     assert found.op == "aten.real"
 
 
+def test_what_the_error_names_is_told_where_it_is_none_of_many_calls():
+    calls = ["torch.neg", "torch.real", "torch.lerp", "torch.sin", "torch.cos", "torch._C._nn.linear"]
+    nodes = [op(f"y{place}", target, "%x", out=meta(4)) for place, target in enumerate(calls)]
+    found = culprit_of(concluded(message="no handler for aten.addmm.out"), case([tensor("x", 4)], nodes, "y5"), None)
+    assert found.op == "aten.addmm"
+    assert found.detail.startswith("named by the error; the reproducer needs aten.neg")
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        ("call_function <built-in function mul>(*(0.5, FakeTensor(..., size=(3, 3))), **{})", "aten.mul"),
+        ("call_function <built-in function iadd>(*(FakeTensor(..., size=(3, 3)), 1), **{})", "aten.add_"),
+        ("call_function <built-in method eye of type object at 0x7f>(*(FakeTensor(..., size=()),), **{})", "aten.eye"),
+        ("call_method float(*(FakeTensor(..., size=(3, 3)),), **{})", "aten.to"),
+        ("call_function <built-in function mul>(*(s0, 2), **{})", None),  # of numbers
+        ("call_function <function shift at 0x7f>(*(FakeTensor(..., size=(3, 3)),), **{})", None),
+    ],
+)
+def test_the_call_that_was_tried_with_fake_tensors_is_named(call: str, named: str | None):
+    found = concluded(message=f"Dynamo failed to run FX node with fake tensors: {call}: got RuntimeError('no')")
+    told = culprit_of(replace(found, stage=Stage.DYNAMO), None, "0/0")
+    assert told.op == named
+
+
 def test_the_last_one_where_nothing_tells_them_apart():
     found = culprit_of(concluded("compile"), graph(), None)
     assert found.op == "aten.real"

@@ -183,6 +183,26 @@ def test_a_fake_call_is_about_what_it_wraps() -> None:
     assert query("TorchRuntimeError", message, stage=Stage.DYNAMO) == '"Sizes of tensors must match here"'
 
 
+@pytest.mark.parametrize(
+    ("message", "phrase"),
+    [
+        (
+            'InferenceMode::is_enabled() INTERNAL ASSERT FAILED at "Stubs.cpp":66, please report a bug to PyTorch. Expected this '
+            "method to only be reached in inference mode. You should NOT call this method directly as native::_fw_primal.",
+            "Expected this method to only be reached in inference",
+        ),
+        (
+            "Pending unbacked symbols {u1, u2} not in returned outputs FakeTensor(..., size=(u0, 6)) ((6, 1), 0).\n"
+            "Did you accidentally call new_dynamic_size() or item() more times than you needed to in your fake implementation?",
+            "Pending unbacked symbols",
+        ),
+        ("x. Please use a plain tensor instead", "Please use a plain tensor instead"),  # there is nothing else
+    ],
+)
+def test_what_has_failed_tells_more_than_what_to_do(message: str, phrase: str) -> None:
+    assert query("TorchRuntimeError", message) == f'"{phrase}"'
+
+
 def test_what_stands_behind_the_wish_for_a_report_tells() -> None:
     message = (
         'self.is_inference() INTERNAL ASSERT FAILED at "Stubs.cpp":66, please report a bug to PyTorch. Expected this method to '

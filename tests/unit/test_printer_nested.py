@@ -205,3 +205,19 @@ def test_an_attention_over_what_has_no_heads_is_not_printed() -> None:
     body = sub("score_0", "s b h i j", [node("m", "operator.add", "%s", 1, out=meta())], "m")
     with pytest.raises(Unprintable, match="no heads"):
         print_case(case([tensor("q")], [attend], "%y", subgraphs=(body,)))
+
+
+def test_the_body_of_a_scan_does_not_take_the_names_of_what_is_outside_of_it() -> None:
+    pole, state, drive = (tensor(f"l_{name}_", *shape) for name, shape in (("x", (3,)), ("y", (3,)), ("z", (5, 3))))
+    nodes = [
+        node("s", HIGHER + "scan", graph("fn_0"), ["%l_y_"], ["%l_z_"], ["%l_x_"], out=[meta(3), meta(5, 3)]),
+        node("r", "operator.getitem", "%s", 1, out=meta(5, 3)),
+    ]
+    inside = [
+        node("m", "operator.mul", "%pole", "%child", out=meta(3)),
+        node("a", "operator.add", "%m", "%child_1", out=meta(3)),
+    ]
+    text = definitions(
+        case([pole, state, drive], nodes, "%r", subgraphs=(sub("fn_0", "child child_1 pole", inside, "a", "m"),))
+    )
+    assert "def combine_fn(carry, z_t):" in text and "scan(combine_fn, y, z)[1]" in text

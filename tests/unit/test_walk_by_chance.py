@@ -49,6 +49,23 @@ def test_a_failure_that_does_not_come_back_is_repeated_until_its_rate_is_known(w
     )
 
 
+def test_where_eager_was_seen_to_vary_the_uncompiled_script_is_repeated_first(walk: Callable[..., Walk]) -> None:
+    check = RaisedException("AssertionError", "few", (Frame("/home/ann/train.py", 3, "main"),), phase="uncaught")
+    machine = Machine(
+        {
+            "inductor": [check, None],
+            "eager": itertools.repeat(check),
+            "aot_eager": [None, check],
+            "uncompiled": [None, check],
+        }
+    )
+    found = walk(machine)
+    found.first()
+    found.checked_first = replace(found.start, notes=AgentNotes(compared=1, unsteady=("output 0 of graph 0/0",)))
+    assert found.settle().stage is Stage.SCRIPT
+    assert not [name for name in machine.visited() if "seed" in name or name in ("eager-2", "eager-3")]
+
+
 def test_a_flake_that_shows_below_only_once_repeated_moves_the_stage(walk: Callable[..., Walk]) -> None:
     machine = Machine({"inductor": [error(), None, error()], "aot_eager_decomp_partition": [None, error()]})
     conclusion = go(walk(machine))

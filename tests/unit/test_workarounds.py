@@ -143,3 +143,12 @@ def test_the_terminal_begins_with_what_the_script_was_run_with(
     told = [line.split(maxsplit=2)[2] for line in capsys.readouterr().out.splitlines() if "workaround" in line]
     assert "aot_eager" in told[0] and "the reproducer" not in told[0]
     assert "reduce-overhead" in told[1]
+
+
+@pytest.mark.parametrize("cost", ["nothing is compiled any more", "a step takes 4.1 ms; uncompiled not measured"])
+def test_the_terminal_says_which_way_round_leaves_nothing_compiled(
+    cost: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    way = WayRound("Decorate `f`", "function", cost=cost)
+    show_result(Run(replace(REPORT, ways_round=(way,)), tmp_path, 0), quiet=False, as_json=False)
+    assert ("nothing is compiled" in capsys.readouterr().out) is (cost == "nothing is compiled any more")

@@ -56,6 +56,7 @@ def _panel(done: Run) -> Any:
 
 
 def _facts(done: Run) -> Iterator[tuple[str, str]]:
+    from triage.model.report import COMPILES_NOTHING
     from triage.report.wording import workarounds_of_each
 
     report = done.report
@@ -93,7 +94,8 @@ def _facts(done: Run) -> Iterator[tuple[str, str]]:
         yield "reproducer", f"none: {report.reproducer_note}"
     for way in report.ways_round[:1]:
         patch = f"; git apply {typed(done.directory / way.patch)}" if way.patch else ""
-        yield "way round", f"{way.change}{patch}"
+        loses = f" ({way.cost})" if way.cost == COMPILES_NOTHING else ""
+        yield "way round", f"{way.change}{loses}{patch}"
     if not report.ways_round:
         script, alone = workarounds_of_each(report)
         told = [*script, *(f"{cure} (the reproducer passes with it)" for cure in alone)]

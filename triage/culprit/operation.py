@@ -27,6 +27,9 @@ _OPERATORS = {
     "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "getitem": "index", "setitem": "index_put_",
     "invert": "bitwise_not", "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor",
 }  # fmt: skip
+_OPERATORS |= {f"i{name}": f"{_OPERATORS.get(name, name)}_" for name in (
+    "add", "and_", "floordiv", "lshift", "mod", "mul", "or_", "pow", "rshift", "sub", "truediv", "xor",
+)}  # fmt: skip
 _PREFIXES = {  # of the operator's name, by the module of the function
     "torch": "",
     "torch._C._nn": "",
@@ -39,6 +42,7 @@ _BACKWARD_NODE = re.compile(r"(\w+_backward)(?:_\d+)?")  # as Inductor names a n
 FAKE_TENSORS = "fake tensors"
 MOST_BLAMED, MOST_SHOWN = 5, 8  # operators of a reproducer
 _ONLY = "the only operation left in the reproducer"
+_NAMED = "named by the error"
 _THROUGH = "the exception came through what is registered for it"
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
 # A higher-order operator that only runs what it holds; the others (cond, scan, flex_attention, ...) have a meaning of their own.
@@ -47,6 +51,12 @@ _ONLY_HOLDS = re.compile(r"wrap|checkpoint|autograd_function_apply|invoke_subgra
 _CUSTOM = re.compile(r"\bunsupported operator: ([a-z_]\w*\.\w+)|(?<![\w.:])([a-z_]\w*::[a-z_]\w*)\b(?!::|\()")
 _CPP = ("at", "autograd", "c10", "caffe2", "functorch", "jit", "native", "std", "torch")
 _NODE = re.compile(r"While executing %\w+ : .*?call_function\[target=([\w.]+)\]")
+# A call that Dynamo has tried with fake tensors. Functions of Python's `operator` and of torch's C++ are told alike; of numbers
+# alone they are no operators.
+_FAKE_CALL = re.compile(
+    r"\b(?:call_function <built-in (?:function (\w+)|method (\w+) of type object[^\n>]*)>|call_method (\w+))"
+    r"\(\*\((?=[^\n]*(?:Tensor|Parameter)\()"
+)
 
 # Innermost first: the file of a frame names the part that raised. Source: the layout of torch/_inductor and its neighbours.
 _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
@@ -132,7 +142,7 @@ def culprit_of(
         return replace(unnamed, op=clues.through.replace("::", "."), detail=_THROUGH)
     named = operators_in(error)
     if named:
-        return replace(unnamed, op=named[0], detail="named by the error")
+        return replace(unnamed, op=named[0], detail=_NAMED)
     return unnamed if subsystem or graph else None
 
 
@@ -170,7 +180,10 @@ def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: Raise
         return replace(unnamed, op=op, detail=f"the first in the reproducer whose result is wrong; {beside(op)}")
     if not targets:
         return None
-    telling = _most_telling(_calls_of(reduced), operators_in(error), error, by_itself=clues.by_itself)
+    named = operators_in(error)
+    telling = _most_telling(_calls_of(reduced), named, error, by_itself=clues.by_itself)
+    if telling is None and named:  # what one of the calls comes to: `addmm` of a linear layer
+        return replace(unnamed, op=named[0], detail=f"{_NAMED}; {has} {some(targets, MOST_SHOWN)}")
     return replace(unnamed, op=telling, detail=f"{has} {some(targets, MOST_SHOWN)}")
 
 
@@ -267,6 +280,10 @@ def operators_in(error: RaisedException | None) -> tuple[str, ...]:
     for level in (error, error.innermost()):
         for pattern in (_TARGET, _NODE):
             found += pattern.findall(level.message)
+        found += [
+            f"aten.{_OPERATORS.get(function, function) or of_torch or method_operator(method)}"
+            for function, of_torch, method in _FAKE_CALL.findall(level.message[:4000])
+        ]
         found += [name for name in _OPERATOR.findall(level.message[:4000]) if name.startswith(("aten", "prims"))]
         custom = [one or other for one, other in _CUSTOM.findall(level.message[:4000])]
         found += [name for name in custom if name.partition("::")[0] not in _CPP]

@@ -48,6 +48,8 @@ _UNTELLING = re.compile(
     r"(?:^|/)torch/(?:_ops\.py|_dynamo/exc\.py|_dynamo/eval_frame\.py|_dynamo/external_utils\.py|nn/modules/module\.py|utils/_contextlib\.py"
     r"|utils/_traceback\.py|_tensor\.py|autograd/__init__\.py|autograd/graph\.py|_utils_internal\.py|_compile\.py)$"
 )
+# Of an error of Dynamo's own, as the user sees it; what a backend raises has another wrapper.
+_OF_TRACING = ("InternalTorchDynamoError", "TorchRuntimeError", "Unsupported")
 # Functions through which others are called: they raise for whom they wrap.
 _WRAPPER = re.compile(r":(?:<\w+>|_*wrap\w*|\w*_wrapper|inner(?:_fn)?)$")
 _GENERATED_FILE = re.compile(r"/torchinductor_[^/]*/|/inductor-cache/|/cache/\w\w/c[a-z0-9]{20,}\.py$|^<eval_with_key>")
@@ -95,6 +97,11 @@ class FailureSignature:
     @property
     def innermost_frame(self) -> str:
         return self.frames[0] if self.frames else ""
+
+    @property
+    def is_of_tracing(self) -> bool:
+        """Whether Dynamo itself failed on the program's code: no graph that it made before is what failed."""
+        return self.wrapper in _OF_TRACING
 
 
 def signature_of(outcome: Outcome) -> FailureSignature | None:

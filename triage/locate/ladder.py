@@ -41,10 +41,6 @@ def suspect(signature: FailureSignature, outcome: Outcome) -> Stage:
         return Stage.INDUCTOR
     if "_functorch" in frames or signature.wrapper == "BackendCompilerFailed":
         return Stage.AOT_AUTOGRAD
-    if "torch/_dynamo" in frames or signature.wrapper in (
-        "Unsupported",
-        "InternalTorchDynamoError",
-        "TorchRuntimeError",
-    ):
+    if "torch/_dynamo" in frames or signature.is_of_tracing:
         return Stage.DYNAMO
     return Stage.INDUCTOR

@@ -349,6 +349,11 @@ class Walk(Visits):
         if found.symptom is not Symptom.NONDETERMINISTIC:
             return
         assert found.failing is not None
+        if found.passing is UNCOMPILED and self.checked_first is not None and only_unsteady(self.checked_first):
+            # Eager was seen to vary by itself: the script may fail without a compiler, and then no more is to be asked.
+            self.visit([UNCOMPILED] * (REPEATS - len(self.seen[UNCOMPILED.name])))
+            if self.conclusion().fails_uncompiled:
+                return
         self.visit([found.failing] * (REPEATS - len(self.seen[found.failing.name])))
         if found.passing is not None:
             self.visit([found.passing] * (REPEATS - len(self.seen[found.passing.name])))

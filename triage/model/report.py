@@ -87,6 +87,9 @@ class KnownCause:
     reference: str | None = None
 
 
+COMPILES_NOTHING = "nothing is compiled any more"  # the cost of a way round that gives all of compiling up
+
+
 @dataclass(frozen=True)
 class WayRound:
     """A change of the user's own program, applied to a copy of its text; the whole script was run with it and passed."""

@@ -83,7 +83,7 @@ def verified(
 
     The operations of a script that was reduced as text are those of its failing graph, where the failure has one.
     """
-    has_graph = problem.stage is not Stage.DYNAMO
+    has_graph = problem.stage is not Stage.DYNAMO and not problem.signature.is_of_tracing
     private = found.private is not None
     count = counted(found.private or found.source, oracle, verify, emit, problem, private=private)
     found = replace(found, source=with_own_error(found.source, problem.signature, count.error))

@@ -84,6 +84,11 @@ _EVERYWHERE = re.compile(
     r"|assert(?:ion)? failed|RuntimeError when making fake tensor call|\AC\+\+ compile error:|expected to be|got an? "
     r"|see .* for more\b.*"
 )
+# A sentence on what to do, or on what the reader may have done, after what has failed.
+_ADVICE = re.compile(
+    r"(?:^|(?<=[.!?:]\s))(?:You should|Please|Consider|Try|Make sure|If you|Did you|Perhaps you|Maybe you)\b"
+    r"(?:[^.!?]|[.!?](?!\s|$))*"
+)
 _OF_PYTHON = re.compile(
     r"index out of range|out of bounds|has no attribute|unsupported operand|required positional|positional arguments?"
     r"|not (?:subscriptable|iterable|callable|hashable)|unhashable type|recursion depth|unexpected keyword"
@@ -188,7 +193,9 @@ def _phrase(message: str, private: frozenset[str]) -> str:
     """The words of the message that tell most, as they stand in it; empty where there are no two."""
     inner = _FAKE_CALL.search(message)
     lines = (inner.group(3) if inner else message).split("\n\n")[0].splitlines()[:6]
-    best = max((run for line in lines for run in _runs(line, private)), key=_worth, default=[])
+    told = max((run for line in lines for run in _runs(_ADVICE.sub("|", line), private)), key=_worth, default=[])
+    every = max((run for line in lines for run in _runs(line, private)), key=_worth, default=[])
+    best = told if _worth(told) >= STRONG_PHRASE else every
     return " ".join(best) if len(best) > 1 else ""
 
 

@@ -11,7 +11,7 @@ import triage
 from triage.culprit.contracts import broken_by
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.matching import lies_in_environment
-from triage.culprit.operation import Clues, culprit_of, with_part
+from triage.culprit.operation import Clues, culprit_of, operators_in, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import not_disproved
 from triage.environments.files import JOURNAL
@@ -32,7 +32,7 @@ from triage.report.excerpt import excerpt, function_of_stacks, line_of
 from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
-from triage.stories.captured import guilty_graph, only_line
+from triage.stories.captured import guilty_graph, named_line, only_line
 from triage.stories.comparison import accuracy_facts
 from triage.stories.findings import Findings
 from triage.stories.headline import (
@@ -74,6 +74,8 @@ def assemble(found: Findings) -> TriageReport:
     reproducer = reproducer_facts(found)
     doubted = reproducer is not None and reproducer.doubt is not None
     reduced_line = _reduced_line(found) or only_line(found.cases, graph) or _exit_line(found, conclusion)
+    if reduced_line is None and (named := operators_in(conclusion.error)):
+        reduced_line = named_line(found.cases, graph, named[0])
     typed = found.target.text() if found.target.script is None else None
     signature = _signature(conclusion, reduced_line, own, typed)
     session.timings["total"] = round(session.clock.elapsed(), 2)

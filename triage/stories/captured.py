@@ -13,6 +13,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import Direction
 from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
+from triage.reduce.graph.evidence import points
 
 NO_GRAPH = "No graph had been made when it failed: the failure is in Dynamo's own tracing, or outside any graph."
 
@@ -69,6 +70,18 @@ def only_line(cases: Sequence[GraphCase], graph: str | None) -> str | None:
     """The line of the program where all that this graph does stands; None where that is on several, or not known."""
     lines = {node.where for case in cases if case.graph_id == graph for node in case.nodes if node.where}
     return lines.pop() if len(lines) == 1 else None
+
+
+def named_line(cases: Sequence[GraphCase], graph: str | None, operation: str | None) -> str | None:
+    """The line of the program where this graph does an operation; None where that is on several, or not known.
+
+    The graph of operators tells more surely than that of the program's own calls, whose names are others.
+    """
+    nodes = [node for case in cases if case.graph_id == graph for node in case.nodes if node.where]
+    scored = [(points(node, operation or ""), node.where) for node in nodes]
+    best = max((score for score, _ in scored), default=0)
+    lines = {where for score, where in scored if score == best}
+    return lines.pop() if operation and best and len(lines) == 1 else None
 
 
 def _failing_probes(walk: Walk, conclusion: Conclusion) -> Iterator[Probe]:

@@ -24,6 +24,7 @@ from .targets import printable
 
 __all__ = ["current_context", "graph_case"]
 
+_PASS_ON = ("__torch_function__", "__torch_dispatch__")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 
 
@@ -270,16 +271,23 @@ def _module_type(gm: Any, target: str) -> str:
 
 
 def where(node: Any) -> str:
-    """`train.py:31 in forward: y = self.lin(x)`: the innermost line that is the user's; empty where unknown."""
-    found = ""
+    """`train.py:31 in forward: y = self.lin(x)`: the innermost line that is the user's; empty where unknown.
+
+    Not that of a hook through which a subclass or a mode passes each of its operations on, unless there is no other.
+    """
+    found = passed_on = ""
     lines = str(node.meta.get("stack_trace") or "").splitlines()
     for index, line in enumerate(lines):
         frame = _FRAME.match(line)
         if frame is None or _in_torch(frame["file"]):
             continue
         code = lines[index + 1].strip() if index + 1 < len(lines) and not _FRAME.match(lines[index + 1]) else ""
-        found = "%s:%s in %s: %s" % (os.path.basename(frame["file"]), frame["line"], frame["function"], code)
-    return found.rstrip(": ")
+        told = "%s:%s in %s: %s" % (os.path.basename(frame["file"]), frame["line"], frame["function"], code)
+        if frame["function"] in _PASS_ON:
+            passed_on = told
+        else:
+            found = told
+    return (found or passed_on).rstrip(": ")
 
 
 def _in_torch(file: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from triage.model.outcome import AgentNotes, Steps
+from triage.model.report import COMPILES_NOTHING
 
 CLEARLY = 1.5  # times as long
 
@@ -32,7 +33,7 @@ def cost_in_words(
     `compared`: results were, so its time says nothing.
     """
     if compiles_nothing(changed):
-        return "nothing is compiled any more"
+        return COMPILES_NOTHING
     told = _time(changed.steps, uncompiled.steps if uncompiled is not None else None, compared)
     if changed.steps is not None and failing is not None and failing.steps is not None and not compared:
         told += f"; as it is, before it fails, {_told(failing.steps.seconds)}"

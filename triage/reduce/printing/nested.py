@@ -95,7 +95,13 @@ class Nested:
         customary = hop.parameter_hints(user).get(graph)
         if customary is not None:
             return list(customary)
-        return [self.titles.get(trees.as_ref(item) or "", "") for item in hop.operands(user)]
+        called = [self.titles.get(trees.as_ref(item) or "", "") for item in hop.operands(user)]
+        if user.target != hop.SCAN:
+            return called
+        # What it is given is not what the caller has under that name: the state so far, and one step of what is gone through.
+        carried, steps = (len(hop.items(part)) for part in user.args[1:3])
+        given = [f"{name}_t" if name else "" for name in called[carried : carried + steps]]
+        return ["carry"] * carried + given + called[carried + steps :]
 
     def _body(
         self, graph: SubGraph, inputs: Sequence[str], hints: Sequence[str], captured: Sequence[str] = ()

@@ -18,6 +18,7 @@ from triage.reduce.text.passes import (
     cheaper,
     definitions,
     expressions,
+    filling,
     flattening,
     forwarding,
     imports,
@@ -28,6 +29,7 @@ from triage.reduce.text.passes import (
     parameters,
     renaming,
     statements,
+    unpacking,
     unread,
     unwrapping,
 )
@@ -58,6 +60,8 @@ TABLE = (
     Pass("flatten", flattening.propose, "functions in place of a class with one instance", False),
     Pass("keywords", arguments.propose, "an argument less in a call"),
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
+    Pass("filling", filling.propose, "a list written out in place of one that is filled", False),
+    Pass("unpacking", unpacking.propose, "a name less that a value is unpacked into", False),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass(LITERALS, literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )

@@ -1,0 +1,37 @@
+"""Names that a value is unpacked into and that nothing reads go with the number of the values."""
+
+from __future__ import annotations
+
+import pytest
+from text_helpers import results
+
+from triage.reduce.text.passes.unpacking import propose
+
+TEXT = "def f(x):\n    a, b, c, d = body(x)\n    return a + c\n\nbody = torch.nn.Linear({size}, 4)\nf(1.0)\n"
+
+
+def test_the_number_that_says_how_many_there_are_changes_along() -> None:
+    less = TEXT.replace("a, b, c, d", "a, c")
+    assert results(TEXT.format(size=1), propose) == [less.format(size=1).replace("4)", "2)")]
+    assert results(TEXT.format(size=4), propose)[0] == less.format(size=2).replace(
+        "4)", "2)"
+    )  # all that are equal, first
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a, b = f(2)\nprint(a, b)\n",
+        "a, b = 1, 2\nprint(a)\n",  # `unread` takes the pair
+        "a, *b = f(2)\nprint(a)\n",
+        "a, b = f(2)\n",
+        "a, b = f(x)\nprint(a)\n",  # nothing says how many there are
+        "x.a, x.b = f(2)\n",
+    ],
+)
+def test_what_is_read_or_may_be_stays(text: str) -> None:
+    assert results(text, propose) == []
+
+
+def test_one_that_is_left_is_unpacked_as_before() -> None:
+    assert results("a, b = x.chunk(2)\nprint(b)\n", propose) == ["(b,) = x.chunk(1)\nprint(b)\n"]
