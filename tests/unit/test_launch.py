@@ -214,8 +214,9 @@ def test_when_triage_is_killed_the_target_ends_and_our_directory_goes(run: Runne
         "import sys, pathlib; from triage.probe.launch import Launch, launch; import os\n"
         f"launch(Launch({request.argv!r}, pathlib.Path({str(request.cwd)!r}), {{**os.environ, {TAG!r}: {run.tag!r}}},"
         f" pathlib.Path({str(request.stdout)!r}), pathlib.Path({str(request.stderr)!r}), 60.0, 0.5,"
-        f" home=pathlib.Path({str(run.folder / 'home')!r})))"
+        f" private=(pathlib.Path({str(run.folder / 'stage')!r}), pathlib.Path({str(run.folder / 'home')!r}))))"
     )
+    (run.folder / "stage").mkdir()
     (run.folder / "home").mkdir()
     keeper = subprocess.Popen([sys.executable, "-c", source], cwd=Path(__file__).parents[2])
     assert wait_for((run.folder / "began").exists)
@@ -223,7 +224,7 @@ def test_when_triage_is_killed_the_target_ends_and_our_directory_goes(run: Runne
     keeper.send_signal(signal.SIGKILL)
     keeper.wait()
     assert wait_for(lambda: not left_over(run.tag), 10)
-    assert wait_for(lambda: not (run.folder / "home").exists())
+    assert wait_for(lambda: not (run.folder / "stage").exists() and not (run.folder / "home").exists())
 
 
 def test_an_interrupt_ends_the_target_first(run: Runner) -> None:

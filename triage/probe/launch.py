@@ -41,7 +41,7 @@ class Launch:
     stdin: Path | None = None
     channel: Path | None = None  # of agents that write down their stacks when they are asked to, at the time limit
     late: Callable[[], bool] | None = None  # whether the limit has come before its time
-    home: Path | None = None  # a directory of ours that goes with us where we are killed
+    private: tuple[Path, ...] = ()  # directories of ours that go with us where we are killed
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def launch(request: Launch, cancel: Cancel | None = None) -> Exit:
         "timeout": request.timeout,
         "grace": request.grace,
         "identity": identity,
-        "home": str(request.home) if request.home is not None else None,
+        "private": [str(path) for path in request.private],
         "channel": str(request.channel) if request.channel is not None and supervisor.STACKS_SIGNAL else None,
     }
     began = time.monotonic()

@@ -74,6 +74,7 @@ class ProbeRequest:
     neutral: Path | None = None
     kernels: Path | None = None  # where the run's built kernels lie; without it all are built anew
     extensions: Path | None = None  # the same for C++ extensions of a program whose TORCH_EXTENSIONS_DIR is private
+    private: tuple[Path, ...] = ()  # directories of ours that go with us where we are killed
     begun: Callable[[Path], None] | None = None  # told of the directory that the agents write into, before the start
     late: Late | None = None  # whether to wait no longer; told what the run writes into
     verbose_logs: bool = True
@@ -208,7 +209,7 @@ def _launch(request: ProbeRequest, stage: Stage, stdout: Path, stderr: Path) -> 
         stdin=target.stdin,
         channel=stage.channel,
         late=late,
-        home=stage.root,
+        private=(stage.root, *request.private),
     )
 
 

@@ -254,8 +254,9 @@ def main() -> None:
     parent = os.getppid()
     request = json.loads(_first_line())
     answer = supervise(request)
-    if request.get("home") and os.getppid() != parent:  # triage was killed: nobody else is left to remove it
-        shutil.rmtree(request["home"], ignore_errors=True)
+    if os.getppid() != parent:  # triage was killed: nobody else is left to remove what was its own
+        for directory in request["private"]:
+            shutil.rmtree(directory, ignore_errors=True)
     with contextlib.suppress(OSError):
         os.write(1, json.dumps(answer).encode() + b"\n")
 

@@ -57,7 +57,7 @@ class FreshProcessRunner(PooledRunner):
 def run_fresh(
     query: Query, python: str, directory: Path, cancel: Cancel, *, extra_env: Mapping[str, str], **asked: Any
 ) -> CandidateResult:
-    """Run `python repro.py` in an empty directory below `directory`, with the agent watching.
+    """Run `python repro.py` in an empty directory below `directory`, one of a runner's own, with the agent watching.
 
     `asked` are further fields of the `ProbeRequest`.
     """
@@ -75,6 +75,7 @@ def run_fresh(
         directory=directory,
         extra_env=env,
         verbose_logs=False,
+        private=(directory.parent,),
         **asked,
     )
     result = result_of_probe(run_probe(request, cancel))
