@@ -31,9 +31,8 @@ PINS: tuple[tuple[str, Python, Python], ...] = (  # (requirement, first Python, 
 FOLLOW_TORCH = frozenset({"torch", "torchvision", "torchaudio", "torchtext", "triton", "pytorch-triton"})
 
 GIB = 1024**3
-CPU_WHEEL_BYTES = (
-    320 * 1024**2
-)  # a wheel up to this size is built without CUDA (measured: 190 to 240 MB, CUDA 520 and more)
+# A wheel up to this size is built without CUDA (measured: 190 to 240 MB, CUDA 520 and more).
+CPU_WHEEL_BYTES = 320 * 1024**2
 CPU_ROOM_BYTES = int(1.6 * GIB)  # measured: 1.0 GB on disk and the download
 CUDA_ROOM_BYTES = 8 * GIB  # measured: up to 6.6 GB on disk and the download
 

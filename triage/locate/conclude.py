@@ -48,10 +48,10 @@ class Conclusion:
     wrong: WrongResult | None = None  # what is wrong with a compiled graph, where a check of the script's own fails
     rounding: Rounding | None = None  # where nothing is: what rounds otherwise, from the stage of `failing` on
     amplified: bool = False  # the script makes much of it: it fails uncompiled, its functions' results a rounding off
-    unsteady: tuple[
-        str, ...
-    ] = ()  # values that hang on memory that nobody wrote in eager itself, or, where these are any,
-    unordered: tuple[str, ...] = ()  # on the order in which these operations write to one place
+    # Values that hang in eager itself on memory that nobody wrote, or on the order in which those of `unordered` write to
+    # one place.
+    unsteady: tuple[str, ...] = ()
+    unordered: tuple[str, ...] = ()
     compiled_nothing: bool = False  # no run did that passes; of a script that fails at times, none that fails
     door: Door | None = None  # torch.export and its like, where a script fails that torch.compile has no part in
     there: FailureSignature | None = None  # what `failing` fails with, where the script as it is looks otherwise

@@ -34,9 +34,8 @@ class GraphBreak:
     link: str | None = None
     cure: str = ""  # what to do, in a sentence: the hint that fits the line
     skips_frame: bool = False
-    called_from: tuple[
-        str, ...
-    ] = ()  # lines of the program that lead there: they break with it, and are mended with it
+    # Lines of the program that lead there: they break with it, and are mended with it.
+    called_from: tuple[str, ...] = ()
     inside: str | None = None
     seconds: float | None = None
     source: tuple[SourceLine, ...] = ()

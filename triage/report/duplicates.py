@@ -97,9 +97,8 @@ _OF_PYTHON = re.compile(
 _FAKE_CALL = re.compile(r"got (\w+)\((['\"])(.*?)\2(?:\)|,)", re.DOTALL)
 _QUOTED = re.compile(r"(?s)'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\u2018[^\u2019\n]*\u2019|<[^<>\n]*>")
 _WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|[aA])(?:-[a-z]+)*")
-_DTYPE = re.compile(
-    r"(?:B?F|f|bf)loat\d+|(?:UI|u?i|I)nt\d+|[Cc]omplex\d+"
-)  # torch's own words, but which of them varies
+# Torch's own words, but which of them varies.
+_DTYPE = re.compile(r"(?:B?F|f|bf)loat\d+|(?:UI|u?i|I)nt\d+|[Cc]omplex\d+")
 
 
 def duplicates_of(report: TriageReport, private: Collection[str] = ()) -> Duplicates | None:

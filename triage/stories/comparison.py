@@ -88,9 +88,8 @@ def diverging_facts(diverging: Diverging | None) -> dict[str, Any] | None:
     }
 
 
-UNWRITTEN = re.compile(
-    r"aten\.(?:empty(?:_like|_permuted|_strided)?|new_empty(?:_strided)?)(?:\.|$)"
-)  # give memory as it lies
+# Those give memory as it lies.
+UNWRITTEN = re.compile(r"aten\.(?:empty(?:_like|_permuted|_strided)?|new_empty(?:_strided)?)(?:\.|$)")
 MOST_NAMED = 3
 STEPS = 8  # of one line in a graph: it is a loop, through which a rounding may grow
 

@@ -82,10 +82,9 @@ class Findings:
     environment: TargetEnvironment | None = None
     cases: tuple[GraphCase, ...] = ()
     capture_note: str | None = None
-    alone: GraphCase | None = (
-        None  # the operation that is wrong by itself, where the whole graph only rounds otherwise, or
-    )
-    traced: str = ""  # is wrong in another way; this says how it is known that that comes of it
+    # The operation that is wrong by itself, where the whole graph only rounds otherwise, or is wrong in another way.
+    alone: GraphCase | None = None
+    traced: str = ""  # how it is known that what is wrong in another way comes of it
     silent: Silent | None = None  # where that is the failure of a script which passes
     asked: Asked | None = None  # what answered for the rungs
     passing: Passing = field(default_factory=Passing)  # whole graphs that were compared with eager

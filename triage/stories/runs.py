@@ -27,9 +27,8 @@ from triage.sweep import store as sweeps
 LATEST = "latest"
 FIRST_EVENTS = ("run_started", "bisect_started", "stdin_kept")
 LAST_EVENTS = ("run_ended", "bisect_ended")
-STILL = (
-    3600.0  # seconds: where nobody tells whether the process of a run lives, one that wrote within this time may go on
-)
+# Seconds: where nobody tells whether the process of a run lives, one that wrote within this time may go on.
+STILL = 3600.0
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,8 @@ from triage.report.writing import why
 from triage.session.session import neutral_store
 from triage.trial.fresh import verify
 
-_IN_A_FOLDER_OF_OURS = re.compile(
-    r"[^\s'\"(]*\btriage-\w+[/\\]\d+[/\\]cwd[/\\]"
-)  # where a run of `trial/fresh.py` begins
+# Where a run of `trial/fresh.py` begins.
+_IN_A_FOLDER_OF_OURS = re.compile(r"[^\s'\"(]*\btriage-\w+[/\\]\d+[/\\]cwd[/\\]")
 
 _BY_ITSELF = (
     "It fails so without torch.compile as well. A reproducer is run in an empty directory, without arguments: "

@@ -6,11 +6,8 @@ of the indices, and once more with the indices the other way round.
 
 import contextlib
 
-INDEX_PUT = (
-    "index_put",
-    "_unsafe_index_put",
-    "_index_put_impl",
-)  # an argument says whether what they write is added up
+# An argument of those says whether what they write is added up.
+INDEX_PUT = ("index_put", "_unsafe_index_put", "_index_put_impl")
 
 
 @contextlib.contextmanager

@@ -13,9 +13,8 @@ _SOURCE = re.compile(
     r"L\[(?:'\w+'|\"\w+\")\](?:\.\w+|\[(?:'[^']*'|\"[^\"]*\"|\d+)\])*|G\[(?:'\w+'|\"\w+\")\](?:\.\w+)*"
 )
 _GRAPH = re.compile(r"^\[?\d+/\d+\S*: ")
-_PLAIN = re.compile(
-    r"^[A-Za-z_]\w*(?:\.\w+|\[(?:'[^']*'|\d+)\])* (?===|is\b|in\b)"
-)  # `self.steps`, as newer releases write it
+# `self.steps`, as newer releases write it.
+_PLAIN = re.compile(r"^[A-Za-z_]\w*(?:\.\w+|\[(?:'[^']*'|\d+)\])* (?===|is\b|in\b)")
 _SAFE = (bool, int, float, str, type(None))
 
 

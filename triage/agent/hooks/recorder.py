@@ -37,10 +37,8 @@ class Recorder:
         self.double_backward = False
         self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
         self.turns = None  # measures steps in turns with other processes, where the probe asks for it
-        self.at_enter, self.at_leave = (
-            [],
-            [],
-        )  # functions that are told `calls` or `backwards` once that has begun, has ended
+        # Functions that are told `calls` or `backwards` once that has begun, has ended.
+        self.at_enter, self.at_leave = [], []
         self.at_end = []  # functions that tell what they know once the program has ended
         self._ids = 0
         self._told_ranks = bool(config.get("explain"))  # a question in each call, for the ladder alone

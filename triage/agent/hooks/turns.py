@@ -56,10 +56,8 @@ class Turns(object):
         self.named, self.inside = bool(config.get("named")), False
         self.active, self._map = None, None
         self.counted = 0  # steps without a compile, so far in a row
-        self.compiling, self.first = (
-            0.0,
-            None,
-        )  # seconds of the steps in which something was compiled, and of the first step
+        # Seconds of the steps in which something was compiled, and of the first step.
+        self.compiling, self.first = 0.0, None
         self.steps, self.repeated = 0, False
         self._key, self._seen, self._last = None, set(), None
         self._now, self._graphs = 0.0, recorder.graphs  # of the step that runs

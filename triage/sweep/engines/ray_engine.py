@@ -54,9 +54,8 @@ class RayEngine:
         self._running: dict[Any, tuple[Work, float]] = {}
 
     def submit(self, work: Work) -> None:
-        task = self._ray.remote(run_here).options(
-            num_cpus=work.cores, max_retries=0
-        )  # what is lost is run again by who asked
+        # What is lost is run again by who asked.
+        task = self._ray.remote(run_here).options(num_cpus=work.cores, max_retries=0)
         self._running[task.remote(work)] = (work, time.monotonic())
 
     def wait(self, seconds: float | None = None) -> Done | None:

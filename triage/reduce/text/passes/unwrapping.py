@@ -9,9 +9,8 @@ from triage.reduce.text.code.edits import is_elif
 from triage.reduce.text.code.script import Block, Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
 
-_TRY: tuple[type[ast.AST], ...] = tuple(
-    kind for kind in (ast.Try, getattr(ast, "TryStar", None)) if kind is not None
-)  # 3.11 and newer has except*
+# Python 3.11 and newer has except*.
+_TRY: tuple[type[ast.AST], ...] = tuple(kind for kind in (ast.Try, getattr(ast, "TryStar", None)) if kind is not None)
 
 
 def propose(script: Script) -> Iterator[Choice]:

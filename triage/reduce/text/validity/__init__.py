@@ -46,9 +46,8 @@ RULES = (
     Rule("kernels take what torch gives", operators.misfit_kernels),
     Rule("tensors and numbers are not called", operators.called_values),
 )
-SEEDED = Rule(
-    "what was seeded stays seeded", seeding.unseeded, by_words=True
-)  # where the failure is the program's own check
+# Where the failure is the program's own check.
+SEEDED = Rule("what was seeded stays seeded", seeding.unseeded, by_words=True)
 
 
 @dataclass
