@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -190,6 +191,30 @@ def test_a_cold_compile_has_time_and_a_run_to_measure_is_no_longer_for_it(compil
     trials = _Trials(found, SimpleNamespace(outcome=None))
     trials._asked(next(changes("call", "a")))
     assert asked == [(limit, 30.0)] and told == [True]
+
+
+@pytest.mark.parametrize(
+    ("call", "function", "as_it_is", "done"),
+    [
+        ((0, 0), (0, 0), OutcomeKind.OK, True),  # it went on from its checkpoint
+        ((0, 0), (0, 0), OutcomeKind.EXCEPTION, False),
+        ((0, 5), (0, 0), None, False),  # not asked: what it had compiled was called
+        ((0, 0), (1, 5), None, False),
+    ],
+)
+def test_where_a_changed_program_had_nothing_to_do_the_script_is_asked_as_it_is(
+    call: tuple[int, int], function: tuple[int, int], as_it_is: OutcomeKind | None, done: bool
+):
+    def run(kind: OutcomeKind, graphs: int, calls: int) -> Any:
+        return SimpleNamespace(outcome=Outcome(kind), notes=AgentNotes(graphs=graphs, calls=calls))
+
+    trials: Any = object.__new__(_Trials)
+    asked = [run(as_it_is, 1, 1)] if as_it_is is not None else []
+    trials.walk = SimpleNamespace(ask_changed=lambda *_: asked.pop(), announce=lambda *_, **__: None)
+    trials._limit = trials._enough = lambda: 60.0
+    passed = (next(changes("function", "b")), run(OutcomeKind.OK, *function))
+    tried = [(next(changes("call", "a")), run(OutcomeKind.OK, *call)), passed]
+    assert trials._work_is_done([passed], tried) is done and not asked
 
 
 def test_a_run_that_was_cut_is_not_told_as_a_hang():

@@ -33,6 +33,7 @@ from triage.culprit.ways_round.cost import clearly_cheaper, compiles_nothing, co
 from triage.culprit.ways_round.patch import patch_of
 from triage.judge.likeness import same_face
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, is_comparison
+from triage.locate.leftovers import AS_IT_IS
 from triage.model.accuracy import Comparison
 from triage.model.outcome import AgentNotes
 from triage.model.report import WayRound
@@ -53,6 +54,11 @@ COLD_SECONDS = 120.0  # where no run got as far as to compile and pass, nobody k
 QUICK_SECONDS = 10.0  # a script that is quicker is run twice side by side
 # An option that leaves nothing to compile has switched the compiler off; where one call is all of a function, that is its cost.
 MAY_COMPILE_NOTHING = ("call", "function", "backend")
+
+WORK_DONE = (
+    "No way round is told: the script passes as it is by now, since an earlier run has done its work and it goes on from what "
+    "that left behind. Put that away, and try the changes by hand."
+)
 
 
 def find_ways_round(found: Findings) -> None:
@@ -104,6 +110,9 @@ class _Trials:
             probes = self._run_together(together)
             tried += zip(together, probes, strict=True)
             passed = self._best_first([pair for pair in tried if self._passes(*pair)])
+        if passed and self._work_is_done(passed, tried):
+            passed, changes = [], []
+            self.found.notes.append(WORK_DONE)
         failed = [(change, probe) for change, probe in tried if self._fails_still(probe)]
         self.found.no_ways_round = tuple(change.words for change, _ in failed)
         self.found.in_vain = tuple(change.words for change, probe in failed if not self._fails_otherwise(probe))
@@ -182,6 +191,18 @@ class _Trials:
             if self._comparison is None and clearly_cheaper(probe.notes, passed[best][1].notes):
                 best = place
         return [*passed[best : best + 1], *passed[:best], *passed[best + 1 :]]
+
+    def _work_is_done(self, passed: Sequence[tuple[Change, Probe]], tried: Sequence[tuple[Change, Probe]]) -> bool:
+        """Whether the script passes as it is by now, since an earlier run has done its work: of no change a pass says anything.
+
+        It is asked where all that passed compile nothing and one that left all of it compiled called nothing of it.
+        """
+        idle = any(change.kind != "function" and _had_nothing_to_do(probe) for change, probe in tried)
+        if not idle or not all(compiles_nothing(probe.notes) for _, probe in passed):
+            return False
+        probe = self.walk.ask_changed(AS_IT_IS, "way-as-it-is", {}, self._limit(), self._enough())
+        self.walk.announce(AS_IT_IS, probe, cut=probe.outcome.kind is OutcomeKind.HANG)
+        return not probe.outcome.failed
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -266,6 +287,10 @@ def leads_round(kind: str, ended: OutcomeKind, notes: AgentNotes) -> bool:
     if not compiles_nothing(notes):
         return True
     return kind in MAY_COMPILE_NOTHING and (notes.calls > 0 or kind == "function")  # what that leaves is not watched
+
+
+def _had_nothing_to_do(probe: Probe) -> bool:
+    return probe.outcome.kind is OutcomeKind.OK and compiles_nothing(probe.notes) and not probe.notes.calls
 
 
 def planned(groups: Sequence[Iterator[Change]]) -> list[Change]:
