@@ -49,9 +49,10 @@ STEPS = Rounding("0/0", 1, "output 0", "int64", difference=1.0, tolerances=1.0, 
 class Compiler(Runner):
     """Its `floor_divide` is wrong, on eager's values `alone` too; whatever is given that result instead agrees."""
 
-    def __init__(self, *, alone: bool = True, elsewhere: bool = False) -> None:
+    def __init__(self, *, alone: bool = True, elsewhere: bool = False, nan: bool = False) -> None:
         super().__init__(self.ended)
         self.alone, self.elsewhere = alone, elsewhere
+        self.wrong = replace(OFF, kind="nan", dtype="float32") if nan else OFF
 
     @contextlib.contextmanager
     def comparing(self, accuracy: Comparison | None) -> Iterator[None]:
@@ -63,7 +64,7 @@ class Compiler(Runner):
 
     def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
         if "def f(x, y, z):" in source:  # of eager's values
-            return result(DIFFERS, wrongs=(OFF,), compared=1) if self.alone else PASSED
+            return result(DIFFERS, wrongs=(self.wrong,), compared=1) if self.alone else PASSED
         if (
             "counts" in source and "return counts.add_" not in source
         ):  # a comparison of what is returned sees nothing of it
@@ -238,6 +239,7 @@ def test_what_a_wrong_number_is_made_into_is_traced_back_to_it(tmp_path: Path, w
         (Compiler(alone=False), NAN),  # each operation is right on eager's values: several make it together
         (Compiler(elsewhere=True), NAN),
         (Compiler(), replace(NAN, kind="values")),  # the operation alone looks like that
+        (Compiler(nan=True), NAN),  # so it does here
         (Compiler(), replace(TRUTH, direction="backward")),
         (Compiler(), replace(NAN, kind="strides")),
     ],

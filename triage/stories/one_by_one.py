@@ -173,7 +173,7 @@ def _traced(found: Findings, probe: Probe) -> Alone | None:
     cases = read_graphs([path for path in probe.graphs if path.name == wrong.file]).cases
     case = next((case for case in cases if 1 < len(case.nodes) <= MOST), None)
     alone = _alone(found, probe, case, wrong, "that graph gives") if case is not None else None
-    if alone is None:
+    if alone is None or _looks(alone.probe.notes.wrong) == _looks(wrong):  # a search for the same finds it by itself
         return None
     return alone._replace(
         note=f"{alone.note} Given the compiled one, {wrong.item} is wrong ({wrong.wrongness.words()})."
@@ -182,8 +182,13 @@ def _traced(found: Findings, probe: Probe) -> Alone | None:
 
 def _may_follow(wrong: WrongResult) -> bool:
     """Whether it may come of a number that is wrong in another way."""
-    whole = not wrong.dtype.startswith(("float", "bfloat", "complex"))
-    return wrong.direction == "forward" and (wrong.kind in ("nan", "inf") or (wrong.kind == "values" and whole))
+    return wrong.direction == "forward" and _looks(wrong) in (("nan", True), ("inf", True), ("values", False))
+
+
+def _looks(wrong: WrongResult | None) -> tuple[str, bool] | None:
+    """The kind of a wrong value, and whether it is a fraction."""
+    fraction = ("float", "bfloat", "complex")
+    return (wrong.kind, wrong.dtype.startswith(fraction)) if wrong is not None else None
 
 
 def look_before(found: Findings) -> None:
