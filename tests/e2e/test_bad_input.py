@@ -59,7 +59,7 @@ def test_no_script_of_that_name(triage: Command) -> None:
 
 def test_a_directory(triage: Command) -> None:
     (triage.folder / "src").mkdir()
-    refused(triage("run", "src/"), 2, "src/ is a directory", "triage run src/train.py")
+    refused(triage("run", "src/"), 2, "src/ is a directory", "for example: src/train.py")
 
 
 def test_a_syntax_error(triage: Command) -> None:
@@ -306,7 +306,9 @@ def test_verify_says_whether_it_still_fails(triage: Command) -> None:
     assert (passes.returncode, passes.stdout.splitlines()[-1]) == (1, "The failure is gone: every run passes.")
     triage.script(FAILS_UNCOMPILED)
     fails = triage("verify", "--runs", "2", "train.py")
-    assert (fails.returncode, fails.stdout.splitlines()[-1]) == (0, "It fails the same way in every run.")
+    assert fails.returncode == 1 and fails.stdout.splitlines()[-1].startswith(
+        "It fails so without torch.compile as well."
+    )
     refused(triage("verify", "--python", "/bin/true", "train.py"), 4, "/bin/true")
 
 
