@@ -266,6 +266,9 @@ def test_of_a_file_in_another_encoding_the_line_is_told(place: Path) -> None:
     (place / "x.py").write_bytes(b'import torch\nprint("caf\xe9")\n')
     with pytest.raises(UsageError, match=r"line 2: the byte 0xe9 is not utf-8, and no other encoding is declared\n"):
         check_syntax(latin)
+    latin.script.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match=r"is not valid Python: invalid or missing encoding declaration\n"):
+        check_syntax(latin)
 
 
 def test_what_parses_is_not_run(place: Path) -> None:

@@ -195,8 +195,10 @@ def check_syntax(target: Target) -> None:
         "    line = e.object.count(b'\\n', 0, e.start) + 1\n"
         "    print(f'line {line}: the byte {e.object[e.start]:#04x} is not {e.encoding}, and no other encoding is declared')\n"
         "except (SyntaxError, ValueError) as e:\n"
-        "    told = [f'line {e.lineno}', e.msg, (e.text or '').strip()] if isinstance(e, SyntaxError) else [str(e)]\n"
-        "    print(': '.join(filter(None, told)))\n"
+        "    syntax = isinstance(e, SyntaxError)\n"
+        "    line = f'line {e.lineno}' if syntax and e.lineno else ''  # none is told of an encoding\n"
+        "    said = e.msg.replace(f' for {sys.argv[1]!r}', '') if syntax else str(e)\n"
+        "    print(': '.join(filter(None, [line, said, (e.text or '').strip() if syntax else ''])))\n"
     )
     done = run_python(target.python, ["-I", "-S", "-c", code, str(target.script)], timeout=30)
     if done.returncode == 0 and done.stdout.strip():
