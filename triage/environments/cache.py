@@ -14,7 +14,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 import threading
 import time
 import uuid
@@ -24,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from triage.environments.files import lock, tree_bytes, write_whole
+from triage.environments.files import check_writable, lock, tree_bytes, write_whole
 from triage.environments.machine import kept_in
 from triage.errors import TargetError
 
@@ -75,8 +74,7 @@ class EnvironmentCache:
         self._promised: dict[Path, int] = {}  # bytes that installations going on will still need
         try:
             root.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=root):
-                pass
+            check_writable(root)
         except OSError as error:
             raise TargetError(
                 what=f"The environment cache {root} cannot be written.",

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -57,6 +58,12 @@ else:
         except OSError:
             return None
         return False
+
+
+def check_writable(path: Path) -> None:
+    """Raises OSError where no file can be made in this directory."""
+    with tempfile.TemporaryFile(dir=path):
+        pass
 
 
 def tree_bytes(root: Path) -> int:

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from triage.environments.files import check_writable
 from triage.errors import UsageError
 
 LATEST = "latest"
@@ -79,13 +80,6 @@ def make_directory(out: Path | None, label: str, cwd: Path) -> RunDirectory:
     raise UsageError(
         what=f"{wanted} exists a thousand times.", why="Runs are never overwritten.", next="Use --out DIR."
     )
-
-
-def check_writable(path: Path) -> None:
-    """Raise OSError where no file can be made there."""
-    probe = path / ".triage-write-test"
-    probe.touch()
-    probe.unlink()
 
 
 def _named(path: Path) -> RunDirectory:

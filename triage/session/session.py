@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from triage.environments.files import JOURNAL
+from triage.environments.files import JOURNAL, check_writable
 from triage.environments.machine import kept_in
 from triage.errors import UsageError
 from triage.model.outcome import Outcome
@@ -19,7 +19,7 @@ from triage.model.stage import Verdict
 from triage.probe.launch import Cancel
 from triage.probe.staging import prune_headers
 from triage.session.clock import BudgetSpentError, Clock
-from triage.session.directory import RunDirectory, check_writable, make_directory
+from triage.session.directory import RunDirectory, make_directory
 from triage.session.events import Emitter, Journal
 from triage.session.settings import Settings
 
