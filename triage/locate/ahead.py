@@ -1,7 +1,8 @@
 """Runs that a conclusion will need, begun while the script as it is still runs, as long as a core has nothing to do.
 
-The uncompiled one is begun when the program calls `torch.compile` for the first time, that below Inductor once a graph has
-come as far as Inductor, one after the other. By then the data of the program are made and its ports are open, so if two runs
+The uncompiled one is begun when the program calls a compiled function for the first time, in a fork of the program as it stands
+there, or, where it cannot be forked, when it calls `torch.compile`; that below Inductor once a graph has come as far as Inductor,
+one after the other. By then the data of the program are made and its ports are open, so if two runs
 of one program are in each other's way, it is the later one that fails, which is asked again alone. A program that has ranks,
 or a GPU whose memory two runs would share, runs by itself.
 
@@ -29,7 +30,7 @@ from triage.probe.run import Probe, stop_at
 
 LOOK_SECONDS = 0.2
 MOST_READ = 4 * 1024 * 1024
-COMPILES, IN_INDUCTOR = '"compile_call"', '"inductor compiles '  # as the agent writes them down
+COMPILES, STANDBY, IN_INDUCTOR = '"compile_call"', '"e": "standby"', '"inductor compiles '  # as the agent writes them down
 Begun = Callable[[Path], None]
 # What the operating system refuses: a port, a file or a lock that another has.
 SHARED = ("Error", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
@@ -133,6 +134,8 @@ class Ahead:
         called = self._events.seen(COMPILES)
         if called is None or self._events.seen(self._sign) is None or not self._ready():
             return False
+        if called.facts.get("standby") and self._events.seen(STANDBY) is None:
+            return False  # it is to begin where the first call begins
         return bool(called.facts.get("alone")) and _has_room_beside(called.process)
 
 
@@ -167,7 +170,7 @@ class _Events:
                 *lines, _torn = file.read(MOST_READ).split(b"\n")
                 self._read[path] = self._read.get(path, 0) + sum(len(line) + 1 for line in lines)
                 for line in lines:
-                    for sign in (COMPILES, IN_INDUCTOR):
+                    for sign in (COMPILES, STANDBY, IN_INDUCTOR):
                         if sign.encode() in line and sign not in self._seen:
                             self._seen[sign] = _Event(int(path.stem.rpartition("-")[2]), json.loads(line))
 

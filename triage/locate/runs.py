@@ -24,6 +24,7 @@ from triage.model.stage import OutcomeKind
 from triage.model.text import clip
 from triage.probe.launch import Cancel
 from triage.probe.run import Late, Probe, ProbeRequest, run_probe
+from triage.probe.standby import Standby
 from triage.probe.target import Target
 from triage.session.clock import BudgetSpentError
 from triage.session.session import Session
@@ -42,8 +43,10 @@ class Asked(TypedDict, total=False):
 
     accuracy: Comparison | None
     as_compiled: bool
+    begins_at: Standby | None
     begun: Callable[[Path], None]
     late: Late
+    makes: Standby
     opcheck: tuple[str, ...]
     other_stream: str
     overlay: Mapping[Path, bytes]

@@ -5,6 +5,8 @@ Which rung to run is not decided here (`walk.py`), nor what one run is asked (`r
 
 from __future__ import annotations
 
+import threading
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ from triage.locate.runs import Runs, ended_facts
 from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
+from triage.probe.standby import Standby
 
 TRIES_AGAIN = 2  # more runs of a script that compiled nothing in a later one, before chance is ruled out
 
@@ -31,6 +34,7 @@ class Visits(Runs):
     prints_others: str = ""  # the sentence for it where what is printed is others from a backend above Dynamo on
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
     first_cut: float | None = None  # seconds that the first run had taken when a budget or an interrupt ended it
+    _standby: Standby | None = None  # where the script first calls a compiled function, once it has run as it is
     _ahead: dict[str, Ahead] = field(default_factory=dict)  # runs that were begun beside the first one, by rung
     passed_beside: dict[str, Probe] = field(default_factory=dict)  # what of them passed and was asked for by nobody
     _dropped: list[Ahead] = field(default_factory=list)
@@ -103,7 +107,17 @@ class Visits(Runs):
         if probe is not None and (rung is UNCOMPILED or not probe.outcome.failed):
             return self._judged(probe)
         self._told_early.discard(name)
-        return self.ask(rung, name, cancel=cancel)
+        return self.ask(rung, name, cancel=cancel, begins_at=self._standby if self._should_pass(rung) else None)
+
+    @abstractmethod
+    def _should_pass(self, rung: Rung) -> bool:
+        """Whether nothing speaks for a failure there: then the run may begin in the middle of the program."""
+
+    def _drop_standby(self) -> None:
+        """Nobody asks for more runs that begin there. It is not waited for, but by the interpreter at its end."""
+        standby, self._standby = self._standby, None
+        if standby is not None:
+            threading.Thread(target=standby.close, name="standby").start()
 
     def _begin_ahead(self) -> dict[str, Ahead]:
         """What begins runs beside that of the script as it is; nothing where one process is to run at a time."""
@@ -112,7 +126,9 @@ class Visits(Runs):
 
         def running(rung: Rung) -> Callable[[Cancel, Begun], Probe]:
             def run(cancel: Cancel, begun: Begun) -> Probe:
-                probe = self.ask(rung, rung.name, cancel=cancel, begun=begun, stop_later=True)
+                probe = self.ask(
+                    rung, rung.name, cancel=cancel, begun=begun, stop_later=True, begins_at=self._standby
+                )
                 if probe.cancelled:  # nobody asks for it
                     self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
                 elif self.own_rung.name not in self.seen:

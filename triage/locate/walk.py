@@ -37,6 +37,7 @@ from triage.model.rungs import AS_IS, UNCOMPILED, Rung, in_place_of
 from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
+from triage.probe.standby import Standby
 
 QUICK_SECONDS = 45.0
 REPEATS = 5
@@ -108,6 +109,7 @@ class Walk(Visits):
 
     def _as_it_is(self) -> Probe:
         """The script as it is, and beside it runs that are needed where it fails; alone, if these may have made it fail."""
+        self._standby = None if self.session.settings.screen else Standby()
         self._ahead = self._begin_ahead()
 
         def begun(channel: Path) -> None:
@@ -117,7 +119,7 @@ class Walk(Visits):
         began = time.monotonic()
         try:
             late = Lateness(self.session.settings.timeout, self._uncompiled_seconds)
-            probe = self.ask(AS_IT_IS, AS_IS, begun=begun, late=late)
+            probe = self.ask(AS_IT_IS, AS_IS, begun=begun, late=late, makes=self._standby)
         except BaseException:
             self.first_cut = time.monotonic() - began
             self._keep_passed()
@@ -134,6 +136,7 @@ class Walk(Visits):
         elif beside and may_be_in_the_way(probe.outcome):
             self._drop_ahead()
             self._ended_ahead()
+            self._drop_standby()
             return self.ask(AS_IT_IS, AS_IS)
         return probe
 
@@ -213,6 +216,7 @@ class Walk(Visits):
         below = self.conclusion().passing
         self.visit([rung for rung in dict.fromkeys((UNCOMPILED, below)) if rung is not None and self._unseen(rung)])
         told = {name: probe for name, probe in self.on_graph.items() if self.seen.get(name)}
+        self._drop_standby()
         if all(probe.outcome.failed == self.seen[name][-1].outcome.failed for name, probe in told.items()):
             return True
         self.on_graph = {}
@@ -228,6 +232,7 @@ class Walk(Visits):
         self._drop_ahead()
         self._ended_ahead()
         self._beside.stop()
+        self._drop_standby()
 
     def settle(self) -> Conclusion:
         """Visit rungs until the stage is known, the failure has come back, and the table is as full as time allows."""
@@ -314,6 +319,11 @@ class Walk(Visits):
         if self.own_rung.stage is Stage.BACKEND:
             index = self.top
         return index
+
+    def _should_pass(self, rung: Rung) -> bool:
+        if not self._unseen(rung) or rung not in self.rungs or self.start.signature is None:
+            return False
+        return self.rungs.index(rung) < self.suspected()
 
     def _unseen(self, rung: Rung) -> bool:
         return rung.name not in self.seen

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from triage.model.accuracy import Comparison
 from triage.model.codec import encode
@@ -67,31 +67,22 @@ class ForkExit:
     oom: bool = False
 
 
-class ForkServer:
-    """A running server. Raises CannotForkError where it cannot be started; `facts` is what it said when it was ready.
-
-    A `cancel` that is set ends the wait for it. What it forks has one thread, but for programs that run `as_it_is`.
+class Forks:
+    """What is asked of a process that forks (`agent/warm/forkserver.py`), by two pipes: a descriptor to write requests to, and
+    a stream of replies, which are read once it is known to live (`listen`).
     """
 
-    def __init__(
-        self, python: str, directory: Path, shared: Path, cancel: Cancel | None = None, *, as_it_is: bool = False
-    ) -> None:
-        if sys.platform != "linux":
-            raise CannotForkError(f"fork is not safe on {sys.platform}")
+    def __init__(self, requests: int, replies: BinaryIO) -> None:
+        self._requests, self._replies = requests, replies
         self._lock = threading.Lock()
         self._waiting: dict[int, Future[ForkExit]] = {}
         self._pids: dict[int, int] = {}
         self._numbers = 0
         self._gone = False
-        self._log = directory / "forkserver.log"
-        self._process, self._requests, self._replies = _start(python, directory, shared, self._log, as_it_is=as_it_is)
-        try:
-            self.facts = self._await_ready(cancel or Cancel())
-        except BaseException:
-            self.kill()
-            os.close(self._requests)
-            raise
         self._reader = threading.Thread(target=self._read, name="forkserver", daemon=True)
+
+    def listen(self) -> None:
+        """Begin to read replies."""
         self._reader.start()
 
     def submit(self, request: ForkRequest) -> Future[ForkExit]:
@@ -112,26 +103,12 @@ class ForkServer:
         if number is not None:
             self._send({"op": "cancel", "id": number})
 
-    @property
-    def alive(self) -> bool:
-        return not self._gone and self._process.poll() is None
-
-    def close(self) -> None:
-        """End the server and all that runs in it."""
+    def ask_to_end(self) -> None:
+        """End it, and all that runs in it: it is not waited for."""
         self._send({"op": "end"})  # where its requests end without that we were killed, and it clears up after us
         with self._lock, contextlib.suppress(OSError):
             os.close(self._requests)
             self._requests = -1
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
-        self._reader.join(STOP_SECONDS)
-
-    def kill(self) -> None:
-        """End a server that does not answer."""
-        self._process.kill()
-        self._process.wait()
 
     def _send(self, body: dict[str, Any]) -> None:
         data = json.dumps(body).encode() + b"\n"
@@ -139,26 +116,6 @@ class ForkServer:
         with self._lock, contextlib.suppress(OSError):
             while data and self._requests >= 0:
                 data = data[os.write(self._requests, data) :]
-
-    def _await_ready(self, cancel: Cancel) -> dict[str, Any]:
-        said: list[bytes] = []
-        waiter = threading.Thread(target=lambda: said.append(self._replies.readline()), daemon=True)
-        waiter.start()
-        limit = time.monotonic() + START_SECONDS
-        while waiter.is_alive() and not cancel.is_set() and time.monotonic() < limit:
-            waiter.join(POLL_SECONDS)
-        facts: dict[str, Any] = {}
-        with contextlib.suppress(ValueError, IndexError):
-            facts = json.loads(said[0])
-        if facts.get("ready"):
-            return facts
-        raise CannotForkError(
-            facts.get("reason") or self._last_words() or f"it was not ready within {START_SECONDS:.0f} s"
-        )
-
-    def _last_words(self) -> str:
-        lines = text_of(self._log).strip().splitlines()
-        return lines[-1][:300] if lines else ""
 
     def _read(self) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -183,17 +140,85 @@ class ForkServer:
         for pid in self._pids.values():
             with contextlib.suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
-        limit = time.monotonic() + 1.0
-        while self._process.poll() is None and time.monotonic() < limit:
-            time.sleep(0.01)
-        status = self._process.poll()
-        how = "it closed its pipe" if status is None else f"it ended with status {status}"
+        how = self._how_it_ended()
         with self._lock:
             self._gone = True
         for number in list(self._waiting):
             future = self._waiting.pop(number, None)
             if future is not None:
-                future.set_exception(ServerGoneError(self._last_words() or how))
+                future.set_exception(ServerGoneError(how))
+
+    def _how_it_ended(self) -> str:
+        return "it closed its pipe"
+
+
+class ForkServer(Forks):
+    """A running server. Raises CannotForkError where it cannot be started; `facts` is what it said when it was ready.
+
+    A `cancel` that is set ends the wait for it. What it forks has one thread, but for programs that run `as_it_is`.
+    """
+
+    def __init__(
+        self, python: str, directory: Path, shared: Path, cancel: Cancel | None = None, *, as_it_is: bool = False
+    ) -> None:
+        if sys.platform != "linux":
+            raise CannotForkError(f"fork is not safe on {sys.platform}")
+        self._log = directory / "forkserver.log"
+        self._process, requests, replies = _start(python, directory, shared, self._log, as_it_is=as_it_is)
+        super().__init__(requests, replies)
+        try:
+            self.facts = self._await_ready(cancel or Cancel())
+        except BaseException:
+            self.kill()
+            os.close(self._requests)
+            raise
+        self.listen()
+
+    @property
+    def alive(self) -> bool:
+        return not self._gone and self._process.poll() is None
+
+    def close(self) -> None:
+        """End the server and all that runs in it."""
+        self.ask_to_end()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._reader.join(STOP_SECONDS)
+
+    def kill(self) -> None:
+        """End a server that does not answer."""
+        self._process.kill()
+        self._process.wait()
+
+    def _await_ready(self, cancel: Cancel) -> dict[str, Any]:
+        said: list[bytes] = []
+        waiter = threading.Thread(target=lambda: said.append(self._replies.readline()), daemon=True)
+        waiter.start()
+        limit = time.monotonic() + START_SECONDS
+        while waiter.is_alive() and not cancel.is_set() and time.monotonic() < limit:
+            waiter.join(POLL_SECONDS)
+        facts: dict[str, Any] = {}
+        with contextlib.suppress(ValueError, IndexError):
+            facts = json.loads(said[0])
+        if facts.get("ready"):
+            return facts
+        raise CannotForkError(
+            facts.get("reason") or self._last_words() or f"it was not ready within {START_SECONDS:.0f} s"
+        )
+
+    def _last_words(self) -> str:
+        lines = text_of(self._log).strip().splitlines()
+        return lines[-1][:300] if lines else ""
+
+    def _how_it_ended(self) -> str:
+        limit = time.monotonic() + 1.0
+        while self._process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.01)
+        status = self._process.poll()
+        how = "it closed its pipe" if status is None else f"it ended with status {status}"
+        return self._last_words() or how
 
 
 def server_environment(base: Mapping[str, str], *, as_it_is: bool = False) -> dict[str, str]:
@@ -217,7 +242,7 @@ def server_environment(base: Mapping[str, str], *, as_it_is: bool = False) -> di
 
 def _start(
     python: str, directory: Path, shared: Path, log: Path, *, as_it_is: bool
-) -> tuple[subprocess.Popen[bytes], int, Any]:
+) -> tuple[subprocess.Popen[bytes], int, BinaryIO]:
     shared.mkdir(parents=True, exist_ok=True)
     request_read, request_write = os.pipe()
     reply_read, reply_write = os.pipe()

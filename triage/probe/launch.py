@@ -17,6 +17,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from triage.probe import supervisor
@@ -42,6 +43,8 @@ class Launch:
     channel: Path | None = None  # of agents that write down their stacks when they are asked to, at the time limit
     late: Callable[[], bool] | None = None  # whether the limit has come before its time
     private: tuple[Path, ...] = ()  # directories of ours that go with us where we are killed
+    standby: Path | None = None  # the file that a copy of the program writes once it stands by
+    keep: Callable[[Callable[[], None]], bool] | None = None  # who takes what ends such a copy, if there is one
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ def launch(request: Launch, cancel: Cancel | None = None) -> Exit:
         "grace": request.grace,
         "identity": identity,
         "private": [str(path) for path in request.private],
+        "standby": str(request.standby) if request.standby is not None else None,
         "channel": str(request.channel) if request.channel is not None and supervisor.STACKS_SIGNAL else None,
     }
     began = time.monotonic()
@@ -105,10 +109,14 @@ def launch(request: Launch, cancel: Cancel | None = None) -> Exit:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    kept = False
     try:
-        return _converse(keeper, body, began, cancel, request.late)
+        done = _converse(keeper, body, began, cancel, request.late)
+        kept = request.keep is not None and not done.cancelled and request.keep(partial(_let_go, keeper, identity))
+        return done
     finally:
-        _let_go(keeper, identity)
+        if not kept:
+            _let_go(keeper, identity)
 
 
 def _converse(

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,11 +20,13 @@ from triage.model.accuracy import Comparison
 from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
 from triage.model.rungs import UNCOMPILED
+from triage.model.stage import OutcomeKind
 from triage.probe import interpret
 from triage.probe.events import read_events, read_stacks
 from triage.probe.launch import Cancel, Exit, Launch, launch, text_of
 from triage.probe.notes import agent_notes, graph_order
 from triage.probe.staging import Stage, environment, harvest_neutral, make_stage, shared_with_forks
+from triage.probe.standby import READY, RUNGS, Standby
 from triage.probe.supervisor import STACKS_SIGNAL
 from triage.probe.target import Target
 
@@ -75,9 +77,19 @@ class ProbeRequest:
     kernels: Path | None = None  # where the run's built kernels lie; without it all are built anew
     extensions: Path | None = None  # the same for C++ extensions of a program whose TORCH_EXTENSIONS_DIR is private
     private: tuple[Path, ...] = ()  # directories of ours that go with us where we are killed
+    makes: Standby | None = None  # other runs of the script are to begin where this one first calls a compiled function
+    begins_at: Standby | None = None  # it may begin there, if it passes (`probe/standby.py`)
     begun: Callable[[Path], None] | None = None  # told of the directory that the agents write into, before the start
     late: Late | None = None  # whether to wait no longer; told what the run writes into
     verbose_logs: bool = True
+
+
+# A request of which nothing is asked, and what may be otherwise in one that begins in the middle of the program.
+_PLAIN = ProbeRequest("", Target((), "", Path()), None, 0.0, Path())
+_ANY = (
+    *("name", "target", "rung", "timeout", "directory", "capture", "record_values", "stop_after", "stop_later"),
+    *("neutral", "kernels", "extra_env", "begins_at", "begun", "verbose_logs", "values_of_call"),
+)
 
 
 @dataclass(frozen=True)
@@ -97,15 +109,31 @@ class Probe:
 
 def run_probe(request: ProbeRequest, cancel: Cancel | None = None, start: Start = launch) -> Probe:
     """Run it, as `start` does. Everything the target does is a fact in the result; only our own mistakes raise."""
+    if request.begins_at is not None and _is_plain(request):
+        quick = replace(request, begins_at=None, capture=False, record_values=False, verbose_logs=False)
+        probe = _run_probe(quick, cancel, request.begins_at.start)
+        if probe.cancelled or probe.outcome.kind is OutcomeKind.OK:
+            return probe
+    return _run_probe(request, cancel, start)
+
+
+def _is_plain(request: ProbeRequest) -> bool:
+    """Whether nothing is asked of it that is to be known when the program begins, but for the rung."""
+    told = replace(request, **{name: getattr(_PLAIN, name) for name in _ANY})  # type: ignore[arg-type]
+    return request.rung in RUNGS and told == _PLAIN and not set(request.extra_env) - {"TORCH_LOGS"}
+
+
+def _run_probe(request: ProbeRequest, cancel: Cancel | None, start: Start) -> Probe:
     logs = request.directory / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     stdout, stderr = logs / f"{request.name}.out.log", logs / f"{request.name}.err.log"
-    stage = make_stage(request.neutral)
+    stage, used = make_stage(request.neutral), False
     try:
         if request.begun is not None:
             request.begun(stage.channel)
         try:
             done = start(_launch(request, stage, stdout, stderr), cancel)
+            used = request.makes is not None and request.makes.ended(done.seconds)
         finally:  # also when we are interrupted: what was learned stays
             _keep_log(stage.root / "torch.log", logs / f"{request.name}.torch.log")
             _keep_events(stage.channel, logs / f"{request.name}.events.jsonl")
@@ -124,7 +152,8 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None, start: Start 
         if done.code is not None and not done.timed_out:
             harvest_neutral(stage, request.neutral)
     finally:
-        stage.remove()
+        if not used:
+            stage.remove()
     return Probe(
         request.name,
         request.rung,
@@ -145,8 +174,8 @@ def stop_at(channel: Path, point: BoundaryPoint) -> None:
         part.replace(channel / STOP_FILE)
 
 
-def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
-    """The environment of this request in this stage."""
+def stage_env(request: ProbeRequest, stage: Stage, standby: Path | None = None) -> dict[str, str]:
+    """The environment of this request in this stage. `standby`: where a copy of the program is to wait to be asked."""
     fields = {name: getattr(request, name) for name in _AGENT_READS}
     agent = {name: encode(value) for name, value in fields.items() if value or (value == 0 and name == "seed")}
     if STACKS_SIGNAL:
@@ -155,6 +184,8 @@ def stage_env(request: ProbeRequest, stage: Stage) -> dict[str, str]:
         agent["stacks_after"] = max(1.0, request.timeout * 0.9 - 0.5)
     if request.stop_after is not None:
         agent["stop_after"] = {**encode(request.stop_after), "seconds": request.stop_seconds}
+    if standby is not None:
+        agent["standby"] = str(standby)
     if request.target.only_test:
         agent["only_test"] = request.target.only_test
     if request.overlay:
@@ -196,13 +227,14 @@ def _changed_texts(overlay: Mapping[Path, bytes], stage: Stage) -> Iterator[tupl
 
 
 def _launch(request: ProbeRequest, stage: Stage, stdout: Path, stderr: Path) -> Launch:
-    target, late = request.target, None
+    target, late, makes = request.target, None, request.makes
+    standby = makes.prepare(stage, stdout, stderr) if makes is not None else None
     if request.late is not None:
         late = partial(request.late, (stdout, stderr, stage.root / "torch.log", stage.channel))
     return Launch(
         target.command,
         target.cwd,
-        stage_env(request, stage),
+        stage_env(request, stage, standby),
         stdout,
         stderr,
         request.timeout,
@@ -210,6 +242,8 @@ def _launch(request: ProbeRequest, stage: Stage, stdout: Path, stderr: Path) -> 
         channel=stage.channel,
         late=late,
         private=(stage.root, *request.private),
+        standby=standby / READY if standby is not None else None,
+        keep=makes.keep if makes is not None else None,
     )
 
 

@@ -26,6 +26,7 @@ TAIL_BYTES = 2 * 1024 * 1024
 MARKER = "TRIAGE_PROBE_ID"
 STACKS_SIGNAL = getattr(signal, "SIGRTMAX", 0)  # no program is known to want it; 0 where a system has none
 STACKS_SECONDS = 0.5
+KEEP_SECONDS = 0.05
 
 
 def become_subreaper() -> None:
@@ -123,17 +124,41 @@ def children_of(parent: int) -> list[int]:
     return found
 
 
-def end_everything(process: "subprocess.Popen[bytes]", identity: str, grace: float) -> None:
-    """SIGTERM to the target's group, after `grace` seconds SIGKILL to it and to every process that belongs to it."""
+def tree_of(root: "int | None") -> set[int]:
+    """A process and all below it (Linux)."""
+    found: set[int] = set()
+    waiting = [root] if root is not None else []
+    while waiting:
+        pid = waiting.pop()
+        found.add(pid)
+        waiting += [child for child in children_of(pid) if child not in found]
+    return found
+
+
+def standing_by(ready: "str | None") -> "int | None":
+    """The copy of the program that other runs begin from (`agent/warm/standby.py`); None where there is none (any more)."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        pid = int(json.loads(Path(ready).read_text())["pid"])  # type: ignore[arg-type]
+        return None if _is_zombie(Path(f"/proc/{pid}")) else pid
+    return None
+
+
+def end_everything(
+    process: "subprocess.Popen[bytes]", identity: str, grace: float, spared: "int | None" = None
+) -> None:
+    """SIGTERM to the target's group, after `grace` seconds SIGKILL to it and to every process that belongs to it.
+
+    One may be `spared`, with all below it, which has left the group.
+    """
     group = process.pid
     _signal_group(group, signal.SIGTERM)
     limit = time.monotonic() + grace
-    while time.monotonic() < limit and (_group_alive(group) or marked_processes(identity)):
+    while time.monotonic() < limit and (_group_alive(group) or set(marked_processes(identity)) - tree_of(spared)):
         _reap(process)
         time.sleep(0.05)
     for _ in range(20):
         _signal_group(group, signal.SIGKILL)
-        left = set(marked_processes(identity)) | set(children_of(os.getpid()))
+        left = (set(marked_processes(identity)) | set(children_of(os.getpid()))) - tree_of(spared)
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -191,6 +216,24 @@ def ask_for_stacks(channel: Path, identity: str) -> None:
         time.sleep(STACKS_SECONDS)
 
 
+def keep(request: dict[str, Any]) -> None:
+    """As long as somebody may ask the copy of the program for runs of it; then end it and these."""
+    pid = standing_by(request.get("standby"))
+    if pid is None:
+        return
+    while lifeline() != "cut" and not _is_zombie(Path(f"/proc/{pid}")):
+        time.sleep(KEEP_SECONDS)
+    for _ in range(20):
+        left = tree_of(pid) | set(marked_processes(request["identity"])) | set(children_of(os.getpid()))
+        left = {each for each in left if not _is_zombie(Path(f"/proc/{each}"))}
+        for each in left:
+            with contextlib.suppress(OSError):
+                os.kill(each, signal.SIGKILL)
+        if not left:
+            return
+        time.sleep(0.05)
+
+
 def supervise(request: dict[str, Any]) -> dict[str, Any]:
     """Run the request to its end. The answer has exit_code (negative for a signal), seconds, timed_out (late, where it was told
     so before the limit, with told_at, the time on the clock when that began), cancelled.
@@ -229,7 +272,9 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
     if timed_out and request.get("channel"):
         ask_for_stacks(Path(request["channel"]), request["identity"])
     grace = request.get("grace", 2.0) if (timed_out or cancelled) else 0.3
-    end_everything(process, request["identity"], grace if process.poll() is None or timed_out or cancelled else 0.0)
+    spared = None if cancelled else standing_by(request.get("standby"))
+    ended = process.poll() is not None and not timed_out and not cancelled
+    end_everything(process, request["identity"], 0.0 if ended else grace, spared)
     with contextlib.suppress(subprocess.TimeoutExpired):
         final = process.wait(5)
         code = final if code is None else code
@@ -254,11 +299,12 @@ def main() -> None:
     parent = os.getppid()
     request = json.loads(_first_line())
     answer = supervise(request)
+    with contextlib.suppress(OSError):
+        os.write(1, json.dumps(answer).encode() + b"\n")
+    keep(request)
     if os.getppid() != parent:  # triage was killed: nobody else is left to remove what was its own
         for directory in request["private"]:
             shutil.rmtree(directory, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        os.write(1, json.dumps(answer).encode() + b"\n")
 
 
 def _first_line() -> bytes:

@@ -18,6 +18,13 @@ def remember() -> None:
     _before.update(os.environ)
 
 
+def set_anew(wanted: Dict[str, str]) -> None:
+    """Set the variables in which `wanted` is not as the program found them; those that it set itself otherwise stay."""
+    different = {name: value for name, value in wanted.items() if _before.get(name) != value}
+    os.environ.update(different)
+    _before.update(different)
+
+
 def changed() -> List[str]:
     """Names of variables that the program gave another value; none where nothing was remembered."""
     return [name for name, value in os.environ.items() if _before and _before.get(name) != value]

@@ -1,6 +1,7 @@
 """Dynamo: the names, counts and times of its compiles, its backends, and the scripts of PyTorch's own minifier."""
 
 import functools
+import logging
 import os
 import sys
 
@@ -175,6 +176,21 @@ def registered_backend(name):
         return lookup_backend(name)
     except Exception:
         return None
+
+
+def stance_setter(torch):
+    """What has compiled functions run as they are, with "force_eager" (2.6 and newer)."""
+    return getattr(torch.compiler, "set_stance", None) or Missing("torch.compiler has no set_stance")
+
+
+def leave_log_files():
+    """In a copy of a process: torch's loggers no longer write into the files of that, TORCH_LOGS_OUT and TORCH_TRACE."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.split(".")[0] == "torch":
+            logger = logging.getLogger(name)
+            for handler in list(logger.handlers):
+                if isinstance(handler, logging.FileHandler) or name == "torch.__trace":
+                    logger.removeHandler(handler)
 
 
 def spelled_backend(name):

@@ -28,7 +28,6 @@ def patch_torch(torch, recorder):
     original = torch.compile
     if getattr(original, "_triage_original", None) is not None:
         return
-    rung = recorder.config.get("rung")
 
     @functools.wraps(original)
     def compile(model=None, *args, **kwargs):
@@ -39,6 +38,7 @@ def patch_torch(torch, recorder):
         note_use(torch, recorder, model, kwargs)
         if isinstance(model, torch.nn.Module):
             wrapped_keys.watch(torch, recorder)
+        rung = recorder.config.get("rung")  # a copy of the program goes on with another
         if rung == UNCOMPILED:
             return record_calls(uncompiled(torch, model, recorder), torch, recorder, kwargs)
         told = dict(_forced(kwargs, rung), **(recorder.config.get("compile_arguments") or {}))
@@ -53,7 +53,7 @@ def patch_torch(torch, recorder):
 
     compile._triage_original = original
     torch.compile = compile
-    if rung == UNCOMPILED:
+    if recorder.config.get("rung") == UNCOMPILED:
         is_compiling.patch(torch.compiler, recorder)
     if recorder.config.get("unwritten"):
         unwritten.patch(torch, recorder)
@@ -207,6 +207,7 @@ def note_use(torch, recorder, model, kwargs):
     recorder.channel.say(
         "compile_call",
         alone=recorder.alone() and not compat.may_use_accelerator(torch),
+        standby=recorder.standby is not None and recorder.standby.may_come(),
         backend=named,
         backend_by_name=by_name,
         custom_backend=custom,

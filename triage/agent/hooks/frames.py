@@ -66,6 +66,7 @@ def patch_output_graph(module, recorder):
 
     @functools.wraps(original)
     def call_user_compiler(self, gm, *args, **kwargs):
+        _force(self, recorder)
         example_inputs = args[0] if args else kwargs.get("example_inputs") or self.example_inputs()  # 2.1 passes none
         number = recorder.graphs
         recorder.graphs += 1
@@ -93,6 +94,14 @@ def patch_output_graph(module, recorder):
         return _watch_graph(compiled, recorder, graph_id, name, placeholders)
 
     module.OutputGraph.call_user_compiler = call_user_compiler
+
+
+def _force(output_graph, recorder):
+    """The backend of the rung, where the program had called torch.compile before there was one (`warm/standby.py`)."""
+    if recorder.forced and not recorder.comparing():
+        backend = compat.registered_backend(recorder.config["rung"])
+        if backend is not None:
+            output_graph.compiler_fn = backend
 
 
 def patch_compile_fx(module, recorder):

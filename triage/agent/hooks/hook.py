@@ -56,7 +56,7 @@ def install(config):
     recorder = Recorder(channel, config)
     channel.say("start", pid=os.getpid(), python=platform.python_version(), argv=_argv())
     _last_words(recorder, ours=config.get("rung") is not None or bool(config.get("overlay")))
-    _stacks(config)
+    note_stacks(config)
     shared, kernels = config.get("shared"), config.get("kernels")
     places = (shared, shared_cache.headers_below(shared)) if shared else ()
     confine.install_if_asked(config["channel"], *places, kernels)
@@ -176,7 +176,7 @@ def _last_words(recorder, ours):
     atexit.register(at_exit)
 
 
-def _stacks(config):
+def note_stacks(config):
     """Python stacks on a fatal signal and at the time limit, into files of the channel: when a signal asks for them, or
     after so many seconds, which may read the frames of a thread that goes on and crash.
     """

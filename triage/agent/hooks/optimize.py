@@ -12,12 +12,12 @@ from . import boundary, is_compiling
 def patch_dynamo(module, recorder):
     """Replace `torch._dynamo.optimize`."""
     original = module.optimize
-    rung = recorder.config.get("rung")
 
     @functools.wraps(original)
     def optimize(*args, **kwargs):
         if boundary.in_torch_compile():
             return original(*args, **kwargs)
+        rung = recorder.config.get("rung")
         kwargs = dict(kwargs)
         backend = args[0] if args else kwargs.pop("backend", "inductor")
         used = {"backend": backend, "fullgraph": kwargs.get("nopython", False), "dynamic": kwargs.get("dynamic")}
@@ -25,7 +25,7 @@ def patch_dynamo(module, recorder):
         return _Watching(context, used, recorder)
 
     module.optimize = optimize
-    if rung == boundary.UNCOMPILED:
+    if recorder.config.get("rung") == boundary.UNCOMPILED:
         is_compiling.patch(module, recorder)
 
 

@@ -36,10 +36,12 @@ class Recorder:
         self.graphs = 0
         self.double_backward = False
         self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
+        self.standby = None  # copies the program at the first call, where the probe asks for it (`warm/standby.py`)
         self.turns = None  # measures steps in turns with other processes, where the probe asks for it
         # Functions that are told `calls` or `backwards` once that has begun, has ended.
         self.at_enter, self.at_leave = [], []
         self.at_end = []  # functions that tell what they know once the program has ended
+        self.forced = False  # what was compiled before is on another rung
         self._ids = 0
         self._told_ranks = bool(config.get("explain"))  # a question in each call, for the ladder alone
         self._told_operators = []
@@ -50,6 +52,12 @@ class Recorder:
         self._steps = {"calls": Steps(), "backwards": Steps()}
         self._pid = os.getpid()
         self._local = threading.local()
+
+    def begin_again(self, config, running):
+        """Go on in a copy of the process as if this were another probe, which has come as far as this one."""
+        self.config, self.running, self.forced = config, running, True
+        self.channel.directory = config["channel"]
+        self._pid = os.getpid()
 
     # -- exceptions ---------------------------------------------------------------------------------------------
 
@@ -139,6 +147,9 @@ class Recorder:
 
         Nor does a backward pass inside a call: AOTAutograd runs one while it traces. `call` is (function, args, kwargs).
         """
+        if self.standby is not None and what == "calls":
+            standby, self.standby = self.standby, None
+            standby.reached()
         depth, outermost = self.depth(what), not self.inside()
         setattr(self._local, what, depth + 1)
         if depth == 0 and not (what == "backwards" and self.depth("calls")):

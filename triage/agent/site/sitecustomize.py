@@ -62,7 +62,12 @@ def _install(config):
         _load_agent()
         from _triage_agent.hooks import hook, told_to_end
 
-        told_to_end.install(hook.install(config))
+        recorder = hook.install(config)
+        told_to_end.install(recorder)
+        if config.get("standby"):
+            from _triage_agent.warm import standby
+
+            standby.install(recorder, config)
 
 
 def _safely(function, *given):

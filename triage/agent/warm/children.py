@@ -27,6 +27,7 @@ class Child:
         self.began = time.monotonic()
         self.deadline = self.began + float(request["timeout"])
         self.memory = int(request["memory_mb"]) << 20 if request.get("memory_mb") else None
+        self.grace = TERM_GRACE if request.get("script") else 0.0  # a program may have locks to give back
         self.reason = None  # why we ended it: timed_out, oom, cancelled
         self.kill_at = None
 
@@ -111,7 +112,7 @@ class Children:
         """End the candidate of this id, if it still runs."""
         for child in self.running.values():
             if child.id == number:
-                child.end("cancelled", 0.0)
+                child.end("cancelled", child.grace)
 
     def look(self):
         """Reap what has ended, keep the limits of the rest. Returns the replies for those that ended."""
