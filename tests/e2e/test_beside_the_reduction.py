@@ -12,7 +12,8 @@ from command import Command, left_over
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-# Its first run fails in a decomposition (complex numbers); what later runs do stands above it.
+# Its first run fails in a decomposition (complex numbers); what later runs do stands above it. It has a log open, so that they
+# begin at its beginning.
 FAILS = """
 import os, sys, time
 import torch
@@ -20,6 +21,7 @@ import torch
 if os.path.exists("ran") and not os.path.exists("go on"):
     {later}
 open("ran", "w").close()
+log = open("train.log", "w")
 
 
 def whiten(signal):
@@ -71,7 +73,9 @@ def test_an_interrupt_keeps_what_the_graph_told_and_the_run_goes_on_from_there(t
 
 
 def test_an_interrupt_ends_what_runs_ahead_of_the_first_failure(triage: Command) -> None:
-    triage.script("import time\nimport torch\n\ntorch.compile(lambda x: x + 1)\ntime.sleep(200)\n")
+    triage.script(
+        "import time\nimport torch\n\nlog = open('train.log', 'w')\ntorch.compile(lambda x: x + 1)\ntime.sleep(200)\n"
+    )
     process = triage.start("run", "--out", "out", "train.py")
     interrupted_at("uncompiled: running", process, triage)
     assert triage.report()["incomplete_reason"] == "interrupted"
@@ -99,3 +103,43 @@ def test_a_script_that_cannot_be_run_twice_has_the_stage_that_its_graph_told(tri
     assert report["verdict"]["stage"] == "decomp_partition" and report["reproducer"]["verified"]
     assert {row["rung"]: row["on"] for row in report["ladder"]}["uncompiled"] == "graph"
     assert any("cannot be run twice" in note and "there are results already" in note for note in report["notes"])
+
+
+# What it does before its first call of a compiled function is told by lines of a file; a copy of it passes that call uncompiled.
+STARTS_SLOWLY = """
+import time
+import torch
+import torch._inductor.config
+
+torch._inductor.config.cpp.inject_relu_bug_TESTING_ONLY = "compile_error"
+with open("begun", "a") as file:
+    file.write("begun\\n")
+print("the data are read")
+weights = torch.randn(300, 300) @ torch.randn(300, 300)  # threads of OpenMP
+{held}
+
+
+@torch.compile
+def step(x):
+    return torch.relu(x @ weights).sum()
+
+
+print("loss", step(torch.randn(8, 300)).item())
+"""
+
+
+@pytest.mark.parametrize(("held", "begun"), [("", 2), ("log = open('train.log', 'w')", 6)])
+def test_what_a_script_does_until_it_first_calls_a_compiled_function_is_done_once(
+    triage: Command, held: str, begun: int
+) -> None:
+    """But for what should fail: its failure must come back. And not where two runs would write into one open file."""
+    triage.script(STARTS_SLOWLY.format(held=held))
+    done = triage("run", "--out", "out", "--no-reduce", "train.py")
+    assert done.returncode == 0, done.stderr
+    report = triage.report()
+    rows = {row["rung"]: (row["on"], row["outcome"]) for row in report["ladder"]}
+    assert rows["uncompiled"] == rows["aot_eager_decomp_partition"] == ("script", "ok"), rows
+    assert len((triage.folder / "begun").read_text().split()) == begun
+    said = (triage.out / "logs" / "uncompiled.out.log").read_text().splitlines()
+    assert said[0] == "the data are read" and said[1].startswith("loss")
+    assert not left_over(triage.tag)

@@ -277,7 +277,7 @@ sys.path.insert(0, {str(Path(boot.__file__).parents[2])!r})
 from triage.agent import boot
 boot.load_agent()
 hook = importlib.import_module(boot.PACKAGE + ".hooks.hook")
-hook._stacks({{"channel": {str(channel)!r}, "stacks_signal": {STACKS_SIGNAL}}})
+hook.note_stacks({{"channel": {str(channel)!r}, "stacks_signal": {STACKS_SIGNAL}}})
 def worker_waits():
     print("begun", flush=True)
     time.sleep(60)

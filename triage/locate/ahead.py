@@ -30,7 +30,11 @@ from triage.probe.run import Probe, stop_at
 
 LOOK_SECONDS = 0.2
 MOST_READ = 4 * 1024 * 1024
-COMPILES, STANDBY, IN_INDUCTOR = '"compile_call"', '"e": "standby"', '"inductor compiles '  # as the agent writes them down
+COMPILES, STANDBY, IN_INDUCTOR = (
+    '"compile_call"',
+    '"e": "standby"',
+    '"inductor compiles ',
+)  # as the agent writes them down
 Begun = Callable[[Path], None]
 # What the operating system refuses: a port, a file or a lock that another has.
 SHARED = ("Error", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",

@@ -46,7 +46,7 @@ class Asked(TypedDict, total=False):
     begins_at: Standby | None
     begun: Callable[[Path], None]
     late: Late
-    makes: Standby
+    makes: Standby | None
     opcheck: tuple[str, ...]
     other_stream: str
     overlay: Mapping[Path, bytes]

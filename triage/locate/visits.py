@@ -126,9 +126,7 @@ class Visits(Runs):
 
         def running(rung: Rung) -> Callable[[Cancel, Begun], Probe]:
             def run(cancel: Cancel, begun: Begun) -> Probe:
-                probe = self.ask(
-                    rung, rung.name, cancel=cancel, begun=begun, stop_later=True, begins_at=self._standby
-                )
+                probe = self.ask(rung, rung.name, cancel=cancel, begun=begun, stop_later=True, begins_at=self._standby)
                 if probe.cancelled:  # nobody asks for it
                     self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
                 elif self.own_rung.name not in self.seen:

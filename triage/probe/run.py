@@ -85,7 +85,7 @@ class ProbeRequest:
 
 
 # A request of which nothing is asked, and what may be otherwise in one that begins in the middle of the program.
-_PLAIN = ProbeRequest("", Target((), "", Path()), None, 0.0, Path())
+_PLAIN = ProbeRequest("", Target("", (), Path()), None, 0.0, Path())
 _ANY = (
     *("name", "target", "rung", "timeout", "directory", "capture", "record_values", "stop_after", "stop_later"),
     *("neutral", "kernels", "extra_env", "begins_at", "begun", "verbose_logs", "values_of_call"),
@@ -119,7 +119,7 @@ def run_probe(request: ProbeRequest, cancel: Cancel | None = None, start: Start 
 
 def _is_plain(request: ProbeRequest) -> bool:
     """Whether nothing is asked of it that is to be known when the program begins, but for the rung."""
-    told = replace(request, **{name: getattr(_PLAIN, name) for name in _ANY})  # type: ignore[arg-type]
+    told = replace(request, **{name: getattr(_PLAIN, name) for name in _ANY})
     return request.rung in RUNGS and told == _PLAIN and not set(request.extra_env) - {"TORCH_LOGS"}
 
 

@@ -142,7 +142,11 @@ class Standby:
         """What the program had printed before it was copied, and what the run printed from then on."""
         assert self._logs is not None
         for log, length, name, goal in zip(
-            self._logs, self._facts["printed"], ("stdout.txt", "stderr.txt"), (launch.stdout, launch.stderr), strict=True
+            self._logs,
+            self._facts["printed"],
+            ("stdout.txt", "stderr.txt"),
+            (launch.stdout, launch.stderr),
+            strict=True,
         ):
             with log.open("rb") as before, goal.open("wb") as out:
                 out.write(before.read(int(length)))

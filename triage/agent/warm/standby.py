@@ -28,9 +28,11 @@ from ..hooks.boundary import UNCOMPILED
 from ..hooks.running import Running
 
 READY, REQUESTS, REPLIES, PRINTED = "ready.json", "requests", "replies", ("out", "err")
+FAILED = 70
 START_SECONDS = 2.0  # for a copy to be ready: what takes longer is not waited for
 PIPE_SECONDS = 0.5  # for what was printed to be kept
-KEPT_EVENTS = ("start", "torch", "compile_call", "operators", "asked_if_compiled")  # what a run from its beginning says until then
+# What a run from the beginning would have said until then.
+KEPT_EVENTS = ("start", "torch", "compile_call", "operators", "asked_if_compiled")
 _HANDLED = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGCHLD") if hasattr(signal, name))
 ACCESS = os.O_WRONLY | os.O_RDWR  # of the flags of an open file
 FIONREAD = 0x541B  # asm-generic/ioctls.h
@@ -48,6 +50,8 @@ class Standby(object):
 
     def __init__(self, recorder, folder):
         self._recorder, self._folder = recorder, folder
+        written = (recorder.channel.directory + os.sep, os.environ.get("TORCH_LOGS_OUT"), os.environ.get("TORCH_TRACE"))
+        self._own = tuple(filter(None, written))  # what we write into in this process
         self._began = time.monotonic()
 
     def may_come(self):
@@ -56,11 +60,11 @@ class Standby(object):
 
     def reached(self):
         """The first call of a compiled function begins. Returns in the program, and in each run that begins here."""
-        why = self._refused()
+        why, ready = self._refused(), False
         try:
             ready = not why and self._copied()
-        except OSError as error:
-            ready, why = False, str(error)
+        except Exception as error:  # the program goes on without a copy
+            why = "%s: %s" % (type(error).__name__, error)
         self._recorder.channel.say("standby", ready=bool(ready), reason=why)
 
     # -- in the program ---------------------------------------------------------------------------------------------
@@ -81,7 +85,7 @@ class Standby(object):
         if signal.getsignal(signal.SIGCHLD) is not signal.SIG_DFL:
             return "it waits for the end of processes"
         try:
-            return _shared(os.path.dirname(self._folder))
+            return _shared(self._own)
         except (OSError, ValueError) as error:
             return str(error)
 
@@ -97,7 +101,10 @@ class Standby(object):
         if child == 0:
             os.close(told)
             begun = self._in_the_copy(tell, {"seconds": seconds, "printed": printed})
-            self._go_on(program, *begun)
+            try:
+                self._go_on(program, *begun)
+            except BaseException:  # it is run from the beginning then
+                os._exit(FAILED)
             return True
         os.close(tell)
         os.waitpid(child, 0)
@@ -119,8 +126,9 @@ class Standby(object):
             os.setsid()
             _leave_streams()
             handlers = [(number, signal.getsignal(number)) for number in _HANDLED]
-            from . import forkserver
+            from . import forkserver, proc
 
+            proc.volunteer_for_oom_killer()
             requests = os.open(os.path.join(self._folder, REQUESTS), os.O_RDONLY | os.O_NONBLOCK)
             replies = os.open(os.path.join(self._folder, REPLIES), os.O_WRONLY | os.O_NONBLOCK)
             os.set_blocking(replies, True)
@@ -150,8 +158,10 @@ class Standby(object):
         compat.leave_log_files()
         before, recorder = self._recorder.channel.directory, self._recorder
         config = json.loads(request["env"]["TRIAGE_AGENT"])
+        tempfile = sys.modules.get("tempfile")
+        if tempfile is not None and tempfile.tempdir == os.environ.get("TMPDIR"):
+            tempfile.tempdir = None  # it is asked for again
         surroundings.set_anew(request["env"])
-        sys.modules["tempfile"].tempdir = None
         recorder.begin_again(config, Running(config["channel"]))
         _tell_anew(before, program, config["channel"])
         hook.note_stacks(config)
@@ -166,7 +176,7 @@ class Standby(object):
 
 
 def _shared(own):
-    """What a copy would share with the program besides its memory, `own` files aside; empty where there is nothing."""
+    """What a copy would share with the program besides its memory, files that begin with `own` aside; empty if nothing."""
     for name in os.listdir("/proc/self/task"):
         with open("/proc/self/task/%s/children" % name) as file:
             if file.read().strip():
@@ -176,13 +186,13 @@ def _shared(own):
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2:
             path = _written_to(name)
-            if path and not path.startswith(own + os.sep):
+            if path and not path.startswith(own):
                 return "it has %s open" % os.path.basename(path)
     with open("/proc/self/maps") as file:
         for line in file:
             words = line.split(None, 5)
             path = words[5].strip() if len(words) > 5 else ""
-            if words[1][1] == "w" and words[1][3] == "s" and not path.startswith(own + os.sep):
+            if words[1][1] == "w" and words[1][3] == "s" and not path.startswith(own):
                 return "it has shared memory"
     return ""
 

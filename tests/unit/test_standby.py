@@ -1,0 +1,115 @@
+"""Runs that begin in the middle of the program: which programs can be copied there, and which runs may begin there."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from triage.agent.warm import standby as agent
+from triage.model.accuracy import Comparison
+from triage.probe import standby
+from triage.probe.launch import Launch
+from triage.probe.run import ProbeRequest, _is_plain
+from triage.probe.staging import make_stage
+from triage.probe.standby import Standby
+from triage.probe.supervisor import tree_of
+from triage.probe.target import Target
+
+AGENT = Path(agent.__file__).parents[1]
+LOOK = f"""
+import importlib, mmap, os, socket, subprocess, sys
+sys.path.insert(0, {str(AGENT)!r})
+import boot
+boot.load_agent()
+shared = importlib.import_module("_triage_agent.warm.standby")._shared
+{{}}
+print(shared((os.getcwd() + "/own/",)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("opens", "told"),
+    [
+        ("", ""),
+        ("file = open('kept.txt', 'w'); os.remove('kept.txt')", "it has kept.txt (deleted) open"),
+        ("file = open('metrics.jsonl', 'a')", "it has metrics.jsonl open"),
+        ("open('data.bin', 'w').close(); file = open('data.bin')", ""),
+        ("os.mkdir('own'); file = open('own/events', 'w')", ""),
+        ("ends = os.pipe()", "it has pipe:"),
+        ("server = socket.socket()", "it has socket:"),
+        ("page = mmap.mmap(-1, 4096)", "it has shared memory"),
+        ("page = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)", ""),
+        ("child = subprocess.Popen(['sleep', '5'])", "it has begun other processes"),
+    ],
+)
+def test_what_shares_more_than_its_memory_is_not_copied(tmp_path: Path, opens: str, told: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK.format(opens)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=tmp_path, check=True,
+    )  # fmt: skip
+    said = done.stdout.strip()
+    assert said.startswith(told) if told else not said
+
+
+def test_nor_what_reads_an_input(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK.format("")], input="data", capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert done.stdout.strip() == "it has an input"
+
+
+def test_both_ends_call_the_files_alike() -> None:
+    for name in ("READY", "REQUESTS", "REPLIES", "PRINTED"):
+        assert getattr(agent, name) == getattr(standby, name)
+
+
+def test_only_a_run_of_which_nothing_is_asked_may_begin_there(tmp_path: Path) -> None:
+    target = Target("python", ("python", "train.py"), tmp_path)
+    plain = ProbeRequest(
+        "uncompiled",
+        target,
+        "uncompiled",
+        60.0,
+        tmp_path,
+        capture=True,
+        stop_later=True,
+        extra_env={"TORCH_LOGS": "recompiles"},
+    )
+    assert _is_plain(plain) and _is_plain(replace(plain, rung="aot_eager"))
+    assert not _is_plain(replace(plain, rung=None)) and not _is_plain(replace(plain, rung="inductor"))
+    for asked in (
+        {"seed": 0},
+        {"overlay": {Path("train.py"): b""}},
+        {"as_compiled": True},
+        {"accuracy": Comparison()},
+        {"extra_env": {"CUDA_LAUNCH_BLOCKING": "1"}},
+    ):
+        assert not _is_plain(replace(plain, **asked))
+
+
+def test_what_does_not_stand_by_answers_nothing(tmp_path: Path) -> None:
+    stage = make_stage(None)
+    try:
+        copy = Standby()
+        launch = Launch(("python",), tmp_path, {}, tmp_path / "out", tmp_path / "err", channel=stage.channel)
+        assert copy.start(launch).error
+        assert copy.prepare(stage, tmp_path / "out", tmp_path / "err") == stage.root / "standby"
+        assert copy.start(launch).error and not copy.keep(lambda: None)
+        assert not copy.ended(1.0) and copy.start(launch).error
+        assert copy.prepare(stage, tmp_path / "out", tmp_path / "err") is None
+    finally:
+        stage.remove()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_all_below_a_process() -> None:
+    with subprocess.Popen(["sh", "-c", "sleep 5 & wait"]) as shell:
+        try:
+            while len(tree_of(shell.pid)) < 2:
+                pass
+            assert shell.pid in tree_of(shell.pid) and tree_of(None) == set()
+        finally:
+            for pid in tree_of(shell.pid):
+                subprocess.run(["kill", "-9", str(pid)], check=False)
