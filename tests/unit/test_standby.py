@@ -34,7 +34,8 @@ print(shared((os.getcwd() + "/own/",)))
     [
         ("", ""),
         ("file = open('kept.txt', 'w'); os.remove('kept.txt')", "it has kept.txt (deleted) open"),
-        ("file = open('metrics.jsonl', 'a')", "it has metrics.jsonl open"),
+        ("file = open('metrics.jsonl', 'w+')", "it has metrics.jsonl open"),
+        ("log = open('train.log', 'a')", ""),
         ("open('data.bin', 'w').close(); file = open('data.bin')", ""),
         ("os.mkdir('own'); file = open('own/events', 'w')", ""),
         ("ends = os.pipe()", "it has pipe:"),

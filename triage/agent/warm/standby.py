@@ -6,7 +6,7 @@ that call: so the program is forked there, before anything was compiled, and the
 
 Such a run counts only where it passes, as everything says that it will: all others are made anew, from the beginning. It has one
 thread for its kernels, since the threads of OpenMP do not outlive a fork. Of a program that a copy would share more with than its
-memory nothing is copied: open files that are written to, sockets and pipes, shared memory, threads, other processes, a GPU.
+memory nothing is copied: files that it writes over, sockets and pipes, shared memory, threads, other processes, a GPU.
 
 `standby` of the config is the directory in which the pipes lie, links to where the program's output and errors are kept, and
 where `ready.json` is put: `{"pid", "seconds", "printed"}`, how long the program had run when it was copied, and how many bytes it
@@ -15,6 +15,7 @@ had printed on each.
 
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -50,8 +51,8 @@ class Standby(object):
 
     def __init__(self, recorder, folder):
         self._recorder, self._folder = recorder, folder
-        written = (recorder.channel.directory + os.sep, os.environ.get("TORCH_LOGS_OUT"), os.environ.get("TORCH_TRACE"))
-        self._own = tuple(filter(None, written))  # what we write into in this process
+        written = (recorder.channel.directory, os.environ.get("TORCH_LOGS_OUT"), os.environ.get("TORCH_TRACE"))
+        self._own = tuple(os.path.abspath(path) for path in written if path)  # what we write into in this process
         self._began = time.monotonic()
 
     def may_come(self):
@@ -109,8 +110,6 @@ class Standby(object):
         os.close(tell)
         os.waitpid(child, 0)
         try:
-            import select
-
             return bool(select.select([told], [], [], START_SECONDS)[0] and os.read(told, 1))
         finally:
             os.close(told)
@@ -208,6 +207,8 @@ def _written_to(name):
     if not path.startswith("/"):
         return path  # a pipe, a socket, an event queue
     if path.startswith("/dev/") and not path.startswith("/dev/shm/"):
+        return ""
+    if flags & os.O_APPEND:  # what a run adds there it would add in any case
         return ""
     return path if flags & ACCESS else ""
 
