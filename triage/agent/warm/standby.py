@@ -15,6 +15,7 @@ had printed on each.
 
 import json
 import os
+import random
 import select
 import signal
 import sys
@@ -95,7 +96,7 @@ class Standby(object):
         seconds = time.monotonic() - self._began
         printed = [_printed(number, os.path.join(self._folder, name)) for number, name in enumerate(PRINTED, 1)]
         told, tell = os.pipe()
-        program = os.getpid()
+        program, drawn = os.getpid(), random.getstate()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of threads that are not Python's, and wait
             child = os.fork()
@@ -104,6 +105,7 @@ class Standby(object):
             begun = self._in_the_copy(tell, {"seconds": seconds, "printed": printed})
             try:
                 self._go_on(program, *begun)
+                random.setstate(drawn)  # Python gives every child that is forked another one
             except BaseException:  # it is run from the beginning then
                 os._exit(FAILED)
             return True
