@@ -132,12 +132,12 @@ def test_what_passed_is_not_asked_again_and_all_of_it_is_known_to_pass(monkeypat
     assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (training(),), Path("x"))
 
-    def ask(verdict: Verdict, passing: compare.Passing, problem: Problem = problem) -> int:
+    def ask(verdict: Verdict, passing: compare.PassingGraphs, problem: Problem = problem) -> int:
         runner = fail_where(lambda source: False)
         assert compare.comparison_of(problem, runner, Answering(verdict), Clock(0.0), passing) is None
         return len(runner.asked)
 
-    passing = compare.Passing()
+    passing = compare.PassingGraphs()
     count = ask(Verdict.UNRESOLVED, passing)
     assert count > 0 and not passing.all_of_them and ask(Verdict.NO_FAILURE, passing) == count
     assert passing.all_of_them and ask(Verdict.NO_FAILURE, passing) == 0 and passing.all_of_them

@@ -59,7 +59,7 @@ def findings(*wrongs: WrongResult) -> Any:
     walk.checked = Probe("c", "inductor", Outcome(OutcomeKind.EXCEPTION), None, notes, Path("x"))
     walk.conclusion = lambda: replace(concluded(), wrong=walk.checked.notes.wrong)
     session = SimpleNamespace(emit=lambda kind, **facts: None)
-    return SimpleNamespace(walk=walk, session=session, cases=(GRAPH,), also_wrong=(), asked=None, runner=None)
+    return SimpleNamespace(walk=walk, session=session, cases=(GRAPH,), also_wrong=(), graph_answer=None, runner=None)
 
 
 def test_what_is_wrong_where_the_script_passes_is_another_failure() -> None:

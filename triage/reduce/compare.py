@@ -63,7 +63,7 @@ class Shows(NamedTuple):
 
 
 @dataclass
-class Passing:
+class PassingGraphs:
     """Whole graphs, as texts, that gave what eager gives.
 
     `all_of_them`: each that was asked last did, under each comparison, and no graph of the program was left out.
@@ -74,14 +74,14 @@ class Passing:
 
 
 def comparison_of(
-    problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, passing: Passing | None = None
+    problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, passing: PassingGraphs | None = None
 ) -> Shows | None:
     """The first captured graph and comparison that fail as a whole; None where none does.
 
     A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
     `passing` is kept between such questions: what passed is not asked again.
     """
-    passing = Passing() if passing is None else passing
+    passing = PassingGraphs() if passing is None else passing
     passing.all_of_them = False
     end, asked, of_one_dtype = time.monotonic() + SECONDS, set(passing.texts), set[tuple[str, str]]()
     doubted = not {case.graph_id for case in problem.cases} <= {case.graph_id for case in problem.cases[:CASES]}

@@ -12,14 +12,14 @@ from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_scr
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom, Verdict
 from triage.reduce.choose import Attempt
-from triage.reduce.compare import Passing, Shows, comparison_of, forms_of
+from triage.reduce.compare import PassingGraphs, Shows, comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.prepared import below_own_backend, prepared
 from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
-from triage.stories.findings import Asked, Findings
+from triage.stories.findings import Findings, GraphAnswer
 from triage.stories.limits import HANG_SECONDS, repeats_for, seconds_for, start_seconds
 from triage.trial.driver import digest
 from triage.trial.patience import Patience
@@ -134,7 +134,7 @@ def comparing(
     attempts: list[Attempt],
     runner: ForkServerRunner,
     budget: Budget,
-    passing: Passing,
+    passing: PassingGraphs,
     steady: bool,
     if_none: str,
 ) -> tuple[Problem, list[Attempt]]:
@@ -154,7 +154,7 @@ def comparing(
     return problem, of_text if of_text and steady and passing.all_of_them else attempts
 
 
-def as_asked(problem: Problem, attempts: list[Attempt], asked: Asked) -> tuple[Problem, list[Attempt]]:
+def as_asked(problem: Problem, attempts: list[Attempt], asked: GraphAnswer) -> tuple[Problem, list[Attempt]]:
     """With the graphs that answered for the rungs, as they were asked, and the answer."""
     known = {digest(asked.problem.rung, asked.source): Verdict.SAME_FAILURE}
     problem = replace(problem, recalled={**problem.recalled, **known})

@@ -18,7 +18,7 @@ from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Condition, SubsystemSearch, WayRound
 from triage.probe.run import Probe
 from triage.probe.target import Target
-from triage.reduce.compare import Passing, Shows
+from triage.reduce.compare import PassingGraphs, Shows
 from triage.reduce.interface import Problem, told_as_ours
 from triage.reduce.verifying import Reproduced
 from triage.report.trace import TraceWork
@@ -26,7 +26,7 @@ from triage.session.session import Session
 from triage.trial.runner import ForkServerRunner
 
 
-class Asked(NamedTuple):
+class GraphAnswer(NamedTuple):
     """Graphs that fail as the script does: the problem with them, the text of the one that was asked, what shows it."""
 
     problem: Problem
@@ -44,7 +44,7 @@ class Silent:
 
 
 @dataclass(frozen=True)
-class Earlier:
+class GivenUp:
     """What was `found` of a wrong graph, by the names of the findings, and the `question` that it answers."""
 
     question: tuple[object, ...]
@@ -59,9 +59,9 @@ _WHATEVER_THE_STAGE = frozenset(
         "command",
         "walk",
         "environment",
-        "passing",
+        "passing_graphs",
         "silent",
-        "earlier",
+        "given_up",
         "notes",
         "incomplete",
         "bug",
@@ -86,9 +86,9 @@ class Findings:
     alone: GraphCase | None = None
     traced: str = ""  # how it is known that what is wrong in another way comes of it
     silent: Silent | None = None  # where that is the failure of a script which passes
-    asked: Asked | None = None  # what answered for the rungs
-    passing: Passing = field(default_factory=Passing)  # whole graphs that were compared with eager
-    earlier: Earlier | None = None  # for when that graph is to blame after all
+    graph_answer: GraphAnswer | None = None  # what answered for the rungs
+    passing_graphs: PassingGraphs = field(default_factory=PassingGraphs)  # whole graphs that were compared with eager
+    given_up: GivenUp | None = None  # for when that graph is to blame after all
     also_wrong: tuple[WrongResult, ...] = ()  # in the same call, and known to be another failure
     reproduced: Reproduced | None = None
     reproducer_note: str | None = None

@@ -27,7 +27,7 @@ from triage.reduce.compare import comparison_of
 from triage.reduce.prepared import failing_source, prepared
 from triage.stories import one_by_one
 from triage.stories.captured import captured
-from triage.stories.findings import Asked, Findings
+from triage.stories.findings import Findings, GraphAnswer
 from triage.stories.limits import seconds_for
 from triage.stories.problem import compares, comparison_for, problem_of
 from triage.trial.pool import Query
@@ -150,7 +150,7 @@ def _by_exception(found: Findings, conclusion: Conclusion) -> _Shown | None:
         ask = failing_source(runner, oracle, budget, seconds_for(found))
         problem, failing = prepared(problem, ask)
         if failing is not None:
-            found.asked = Asked(problem, failing.source)
+            found.graph_answer = GraphAnswer(problem, failing.source)
             return _Shown(failing.source, failing.result, place, oracle)
     return None
 
@@ -163,7 +163,9 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
     oracle, budget = ComparisonOracle(conclusion.signature, lenient=unseen), _time_to_ask(found)
     problem = problem_of(found, conclusion)
     place = [rung.name for rung in walk.rungs].index(problem.rung)
-    problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget, found.passing))
+    problem, shows = prepared(
+        problem, lambda problem: comparison_of(problem, runner, oracle, budget, found.passing_graphs)
+    )
     if shows is None:
         return None
     wrong = shows.result.notes.checked_by(conclusion.outcome).wrong
@@ -172,7 +174,7 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
         walk.checked = replace(probe, notes=probe.notes.checked_by(conclusion.outcome))
         problem = replace(problem, signature=replace(problem.signature, wrong=wrong.wrongness))
         oracle = ComparisonOracle(problem.signature)
-    found.asked = Asked(problem, shows.source, shows)
+    found.graph_answer = GraphAnswer(problem, shows.source, shows)
     return _Shown(shows.source, shows.result, place, oracle)
 
 

@@ -95,7 +95,7 @@ def _settle(walk: Walk) -> None:
 def _tell_what_is_wrong(found: Findings) -> None:
     """Of several wrong values of a call, one that is wrong on the rung to blame; what was asked of another says nothing."""
     if which_value.tell_what_is_wrong_there(found.walk):
-        found.asked = None
+        found.graph_answer = None
 
 
 def _look_behind(found: Findings) -> None:

@@ -131,12 +131,12 @@ class _Reproduction:
         if conclusion.stage is Stage.BACKEND and problem.cases:
             problem = _with_backend(problem, compares(conclusion))
         own_check = conclusion.outcome is not None and is_script_check(conclusion.outcome)
-        if found.asked is not None and found.walk.on_graph:
-            return as_asked(problem, attempts, found.asked)
+        if found.graph_answer is not None and found.walk.on_graph:
+            return as_asked(problem, attempts, found.graph_answer)
         if self.compared or conclusion.wrong or own_check:
             steady = repeats_for(conclusion) == Repeats()
             if_none = passes_alone(conclusion.wrong, found.also_wrong)
-            return comparing(problem, attempts, self.runner, budget, found.passing, steady, if_none)
+            return comparing(problem, attempts, self.runner, budget, found.passing_graphs, steady, if_none)
         if any(case.setup for case in problem.cases):
             limit = seconds_for(found) if self.patience is None else self.patience.seconds()
             problem, _ = prepared(problem, failing_source(self.runner, self.oracle, budget, limit))

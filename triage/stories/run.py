@@ -31,7 +31,7 @@ from triage.stories.assemble import exit_code
 from triage.stories.captured import captured
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.locating import agrees, compare, locate
-from triage.stories.resume import Earlier, has_verified
+from triage.stories.resume import EarlierRun, has_verified
 from triage.stories.run_files import no_interrupts, redactor_of, report_early, write_reproducer, write_what_is_known
 from triage.stories.screening import Screening
 from triage.stories.target import AskedTarget
@@ -63,7 +63,7 @@ def run(
     command: tuple[str, ...],
     settings: Settings,
     emit: Emitter,
-    earlier: Earlier | None = None,
+    earlier: EarlierRun | None = None,
     *,
     own_stdin: bool = True,
 ) -> Run:
@@ -98,7 +98,7 @@ def _begun(
     command: tuple[str, ...],
     settings: Settings,
     emit: Emitter,
-    earlier: Earlier | None,
+    earlier: EarlierRun | None,
     screening: Screening,
     *,
     own_stdin: bool,

@@ -44,7 +44,7 @@ def told_apart(found: Findings, conclusion: Conclusion, runner: ForkServerRunner
     if not others:
         return _none_of_them(found, conclusion, several, result.notes.wrongs)
     found.also_wrong = tuple(wrong for wrong in several if wrong.item in there)
-    if checked.notes.wrong in others or found.asked is not None:
+    if checked.notes.wrong in others or found.graph_answer is not None:
         return conclusion
     rest = tuple(wrong for wrong in checked.notes.wrongs if wrong not in others and wrong not in found.also_wrong)
     wrongs = (*others, *found.also_wrong, *rest)
@@ -62,7 +62,7 @@ def _none_of_them(
     checked = found.walk.checked
     amounts = {wrong.item: (wrong.kind, wrong.wrong, wrong.compiled_error) for wrong in there}
     alike = all(amounts[wrong.item] == (wrong.kind, wrong.wrong, wrong.compiled_error) for wrong in several)
-    if checked is None or not alike or found.asked is not None or checked.notes.wrongs != tuple(several):
+    if checked is None or not alike or found.graph_answer is not None or checked.notes.wrongs != tuple(several):
         return conclusion
     if not without(found.cases, several):
         return conclusion
