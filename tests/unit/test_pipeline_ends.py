@@ -32,7 +32,7 @@ from triage.stories import run_files
 from triage.stories import target as asked_target
 from triage.stories.findings import Findings
 from triage.stories.target import AskedTarget
-from triage.stories.verify import Told
+from triage.stories.verify import VerifyResult
 from triage.trial.runner import ForkServerRunner
 
 
@@ -251,7 +251,7 @@ def test_a_letter_that_the_terminal_does_not_know_does_not_cost_the_answer(
     asked = "what \N{INFINITY} is"
     out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr(sys, "stdout", out)
-    monkeypatch.setattr("triage.stories.verify.verify_again", lambda *_: Told(True, (asked,)))
+    monkeypatch.setattr("triage.stories.verify.verify_again", lambda *_: VerifyResult(True, (asked,)))
     assert ended(["verify", str(tmp_path)]) == 0
     out.flush()
     assert out.buffer.getvalue() == b"what \\u221e is\n"

@@ -10,13 +10,13 @@ from triage.cli.view import shown, shown_bare
 
 if TYPE_CHECKING:
     from triage.model.explanation import Explanation
-    from triage.stories.explain import Explained
+    from triage.stories.explain import ExplainResult
 
 MOST_ROWS = 12
 STYLES = {True: "green", False: "yellow", None: "dim"}  # of a cure: works, does not help, was not tried
 
 
-def show_explanation(done: Explained, *, quiet: bool, as_json: bool) -> None:
+def show_explanation(done: ExplainResult, *, quiet: bool, as_json: bool) -> None:
     """explain.json, the directory alone, or the tables; behind them, where the script fails, the result of its triage."""
     if shown_bare(done.directory, "explain.json", quiet=quiet, as_json=as_json):
         return
@@ -29,7 +29,7 @@ def show_explanation(done: Explained, *, quiet: bool, as_json: bool) -> None:
         show_result(done.run, quiet=False, as_json=False)
 
 
-def _parts(done: Explained) -> Iterator[Any]:
+def _parts(done: ExplainResult) -> Iterator[Any]:
     from rich.text import Text
 
     from triage.report.explanation import summary
@@ -109,7 +109,7 @@ def _modes(found: Explanation) -> Iterator[Any]:
     yield from (Text(note, "dim") for note in modes.notes(found.modes, found.step_function))
 
 
-def _profile(done: Explained) -> Iterator[Any]:
+def _profile(done: ExplainResult) -> Iterator[Any]:
     from rich.table import Table
     from rich.text import Text
 
@@ -167,7 +167,7 @@ def _times(found: Explanation) -> Iterator[str]:
     yield from cost(found)
 
 
-def _next(done: Explained) -> str:
+def _next(done: ExplainResult) -> str:
     from triage.report.compile_cost import outweighs
 
     if done.run is not None:

@@ -11,7 +11,7 @@ from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
     from triage.model.sweep import Cluster
-    from triage.stories.sweep import Swept
+    from triage.stories.sweep import SweepResult
 
 MOST_CLUSTERS = 20
 _WORDS = {
@@ -102,7 +102,7 @@ class View:
         return Group(*last, *rows, Spinner("dots", text=line))
 
 
-def show_sweep(done: Swept, *, quiet: bool, as_json: bool) -> None:
+def show_sweep(done: SweepResult, *, quiet: bool, as_json: bool) -> None:
     """The end of a sweep: its data, the directory alone, or the bugs as a table."""
     if shown_bare(done.directory, "sweep.json", quiet=quiet, as_json=as_json):
         return

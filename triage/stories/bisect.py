@@ -44,7 +44,7 @@ from triage.stories.bisect_subject import Subject, find_subject
 
 
 @dataclass(frozen=True)
-class Done:
+class BisectResult:
     """What `triage bisect` ends in. `report` is the run's report it was merged into."""
 
     found: Bisection
@@ -61,7 +61,7 @@ def bisect(
     cache_limit: int = DEFAULT_LIMIT,
     *,
     own_stdin: bool = True,
-) -> Done:
+) -> BisectResult:
     """Answer the question. With `own_stdin` what stands on our standard input is the script's.
 
     Raises TriageError where it cannot be answered at all.
@@ -99,7 +99,7 @@ def bisect(
     emit("bisect_ended", directory=str(session.directory), summary=found.summary, complete=found.complete)
     if error is not None:
         raise error if not hunt.results else _to_be_taken_up(error, session.directory)
-    return Done(found, session.directory, code if code is not None else _exit_code(found), report)
+    return BisectResult(found, session.directory, code if code is not None else _exit_code(found), report)
 
 
 def _hunt(hunt: Hunt, settings: Settings) -> tuple[str | None, int | None, TargetError | None]:

@@ -49,7 +49,7 @@ LAST_WORDS_SECONDS = 1.0  # what a run that ended early still waits for the targ
 
 
 @dataclass(frozen=True)
-class Run:
+class RunResult:
     """What `triage run` ends in."""
 
     report: TriageReport
@@ -66,7 +66,7 @@ def run(
     earlier: EarlierRun | None = None,
     *,
     own_stdin: bool = True,
-) -> Run:
+) -> RunResult:
     """Triage the target, or go on with an `earlier` run of it. With `own_stdin` what stands on our input is the target's.
 
     Raises TriageError where there is nothing to triage; an interrupt or a bug of our own ends in a smaller report.
@@ -90,7 +90,7 @@ def run(
         if found.incomplete is None:
             session.forget_kernels()
         emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
-    return Run(report, session.directory, exit_code(report, interrupted), None if interrupted else found.bug)
+    return RunResult(report, session.directory, exit_code(report, interrupted), None if interrupted else found.bug)
 
 
 def _begun(

@@ -34,14 +34,14 @@ _BY_ITSELF = (
 
 
 @dataclass(frozen=True)
-class Told:
+class VerifyResult:
     """`same`: every run failed, with one signature, and with that of the report where there is one."""
 
     same: bool
     lines: tuple[str, ...]
 
 
-def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> Told:
+def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> VerifyResult:
     """Run the reproducer of a run directory, or a script. Raises UsageError where there is none."""
     interpreter = find_python(python)
     source, report = _find(what)
@@ -59,11 +59,11 @@ def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> T
     failed = None not in prints
     agree = len(prints) == 1
     if report is not None and failed and agree and _compares_itself(report, results):
-        return Told(True, (*lines, "The same failure in every run: compiled and eager differ."))
+        return VerifyResult(True, (*lines, "The same failure in every run: compiled and eager differ."))
     same = failed and agree and (wanted is None or wanted in prints)
     if report is None and same and _fails_by_itself(results[0], ask):
-        return Told(False, (*lines, _BY_ITSELF))
-    return Told(same, (*lines, _verdict(failed, agree, same, wanted, wanted in prints)))
+        return VerifyResult(False, (*lines, _BY_ITSELF))
+    return VerifyResult(same, (*lines, _verdict(failed, agree, same, wanted, wanted in prints)))
 
 
 def _fails_by_itself(result: CandidateResult, ask: Callable[..., list[CandidateResult]]) -> bool:
