@@ -21,7 +21,7 @@ from triage.probe.target import make_target
 from triage.reduce.interface import Problem, Reduction
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.checks.runners import PairedRunner, RoutingRunner
-from triage.reduce.text.engine import Seen, SourceEngine
+from triage.reduce.text.engine import FailingRun, SourceEngine
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
 from triage.trial.fresh import verify
@@ -81,7 +81,7 @@ def reduced(
     problem = Problem(probe.signature, stage, rung or "inductor", "forward", (), out)
     notes = probe.notes
     check = is_script_check(probe.outcome)
-    seen = Seen(probe.outcome, notes.point.calls, notes.compile_calls, check, recompiles=notes.recompiles)
+    seen = FailingRun(probe.outcome, notes.point.calls, notes.compile_calls, check, recompiles=notes.recompiles)
     engine = SourceEngine(target, seen, timeout=100, patience=Patience(100, hangs=False), neutral=neutral_store())
     engine = replace(engine, compared=oracle) if isinstance(oracle, FirstComparison) else engine
     found = engine.reduce(problem, Resources(runner, oracle, Clock(0), lambda kind, **facts: None))

@@ -29,7 +29,7 @@ from triage.reduce.text.search import Search
 from triage.reduce.text.starts.texts import Request
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Module, Trace
-from triage.reduce.verifying import Reproduced, Shown
+from triage.reduce.verifying import FreshRuns, Reproduced
 from triage.stories import run as story
 from triage.trial.driver import Driver
 from triage.trial.interface import Resources
@@ -90,7 +90,7 @@ class Stumbles(Finds):
 
 
 def best_of(*engines: Any) -> Reproduced | None:
-    found, _ = chosen(problem(), engines, lambda source, runs: Shown([FAILS] * runs), runner=TextRunner())
+    found, _ = chosen(problem(), engines, lambda source, runs: FreshRuns([FAILS] * runs), runner=TextRunner())
     return found
 
 

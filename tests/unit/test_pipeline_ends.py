@@ -23,7 +23,7 @@ from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe
 from triage.probe.target import Target
 from triage.reduce.interface import Reduction
-from triage.reduce.verifying import Count, as_it_is
+from triage.reduce.verifying import Verification, as_it_is
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter, Event
 from triage.session.settings import Settings
@@ -76,7 +76,7 @@ def test_where_only_the_operation_was_looked_for_the_run_can_be_gone_on_with(
     made = Reduction("import torch\n", "native", "graph", 1, 2, 1.0, minimal=False, complete=True, enough=True)
 
     def find_out(found: Findings, asked: AskedTarget) -> None:
-        found.reproduced = as_it_is(made, Count())
+        found.reproduced = as_it_is(made, Verification())
 
     monkeypatch.setattr(story, "_find_out", find_out)
     quiet_run()[1]()

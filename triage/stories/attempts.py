@@ -18,7 +18,7 @@ from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.prepared import below_own_backend, prepared
 from triage.reduce.printing.printer import Form
-from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
+from triage.reduce.text.engine import SECONDS, FailingRun, SourceEngine
 from triage.stories.findings import Findings, GraphAnswer
 from triage.stories.limits import HANG_SECONDS, repeats_for, seconds_for, start_seconds
 from triage.trial.driver import digest
@@ -112,7 +112,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
     timeout = seconds_for(found) if patience is None else HANG_SECONDS + start_seconds(found)
     return SourceEngine(
         found.target,
-        Seen(
+        FailingRun(
             outcome=failing.outcome,
             calls=failing.notes.point.calls,
             compiled=failing.notes.compile_calls,

@@ -16,14 +16,14 @@ from triage.judge.printed import judged_beside
 from triage.judge.signature import FailureSignature
 from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
 from triage.model.stage import Stage
-from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Means, Unreduced, choose
+from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Unreduced, choose
 from triage.reduce.compare import forms_of
 from triage.reduce.interface import Engine, Problem
 from triage.reduce.prepared import below_own_backend, failing_source, prepared
 from triage.reduce.sound import Sound
 from triage.reduce.text.checks.runners import PrintedRunner
 from triage.reduce.text.polish import Polished
-from triage.reduce.verifying import Shown
+from triage.reduce.verifying import FreshRuns
 from triage.session.clock import BudgetSpentError
 from triage.stories import given_up
 from triage.stories.attempts import as_asked, attempts_for, comparing, header_of
@@ -36,6 +36,7 @@ from triage.stories.problem import compares, comparison_for, problem_of
 from triage.stories.several_wrong import told_apart
 from triage.trial.driver import Repeats
 from triage.trial.fresh import verify, verify_with_control
+from triage.trial.interface import Resources
 from triage.trial.runner import ForkServerRunner
 from triage.trial.share import Limit
 
@@ -99,13 +100,14 @@ class _Reproduction:
         found.reproduced, notes = choose(
             problem,
             [replace(attempt, engine=self._ready(attempt.engine)) for attempt in attempts],
-            Means(self.runner, self._verified, searching, self.news.emit, self.news.reduced),
+            Resources(self.runner, self.oracle, searching, self.news.emit),
+            self._verified,
             Unreduced(
-                self.oracle,
                 script=None if self.compared else _single_file(found),
                 header=header_of(found, conclusion),
                 form=forms_of(conclusion.signature.wrong)[0] if self.compared else None,
             ),
+            self.news.reduced,
         )
         if found.reproduced is None:
             last = "Run triage on the script to see it again." if self.compared else SCRIPT_ALONE
@@ -146,7 +148,7 @@ class _Reproduction:
         late = partial(self.found.shorten, "the reproducer was as small as it can be")
         return Sound(Polished(engine), self.found.met_bug, late)
 
-    def _verified(self, source: str, runs: int) -> Shown:
+    def _verified(self, source: str, runs: int) -> FreshRuns:
         """What fresh processes show of a script. One that fails by chance is run more often, until it has failed `runs` times."""
         found, problem, session = self.found, self.problem, self.found.session
         # A fresh process also takes the time until its first compile, which no candidate does.
@@ -166,7 +168,7 @@ class _Reproduction:
             if session.clock.spent():
                 break
             results += verify(source, python, runs=2, **fresh)
-        return Shown(results, control, own)
+        return FreshRuns(results, control, own)
 
 
 def _with_backend(problem: Problem, compared: bool) -> Problem:

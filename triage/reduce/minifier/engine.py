@@ -58,7 +58,7 @@ class ReproAfterEngine:
         if lost:
             return NoReduction(lost)
         with Workbench(self.target, self.directory, problem.workdir / self.name, self.neutral) as bench:
-            attempt = Attempt(problem, chosen, bench, resources)
+            attempt = MinifierRun(problem, chosen, bench, resources)
             try:
                 attempt.go(PROGRAM_SECONDS, self.minify_seconds)
             except KeyboardInterrupt:
@@ -88,7 +88,7 @@ class Printed:
 
 
 @dataclass
-class Attempt:
+class MinifierRun:
     """One use of the minifier, and what is known so far."""
 
     problem: Problem

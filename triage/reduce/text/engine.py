@@ -52,7 +52,7 @@ RUNS = 10  # what a reduction may cost, in runs of the program
 
 
 @dataclass(frozen=True)
-class Seen:
+class FailingRun:
     """What the run that failed told: how it ended, in which call of compiled code, and how that was compiled.
 
     `own_check` is set where the program's own comparison failed: the failure then comes after the compiled calls, and
@@ -82,7 +82,7 @@ class SourceEngine:
 
     name: ClassVar[str] = "native"
     target: Target
-    seen: Seen
+    seen: FailingRun
     timeout: float = field(kw_only=True)
     patience: Patience = field(kw_only=True)
     neutral: Path | None = field(default=None, kw_only=True)
