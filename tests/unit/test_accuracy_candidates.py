@@ -17,7 +17,7 @@ from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, Te
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.notes import agent_notes
-from triage.reduce.compare import comparison_of
+from triage.reduce.failing_comparison import comparison_of
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import Form, print_case
 from triage.session.clock import Clock

@@ -14,7 +14,7 @@ from triage.model.own_code import OwnCode
 from triage.model.report import ReportVerdict, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.stories.headline import with_headline
-from triage.stories.known import cause_of
+from triage.stories.known_cause import cause_of
 from triage.stories.run import RunResult
 from triage.stories.whose_code import own_code, what_to_mend
 

@@ -10,9 +10,9 @@ from triage.model.stage import OutcomeKind
 from triage.model.sweep import Doubt, Fate
 from triage.sweep.clusters import Member, clustered, joined
 from triage.sweep.facts import Answer, Facts
-from triage.sweep.likeness import one_bug, shares
 from triage.sweep.outline import outline_of
 from triage.sweep.plan import JobState, Pass, last_passes, members, next_passes
+from triage.sweep.same_bug import one_bug, shares
 
 LERP = "torch/_decomp/decompositions.py:lerp"
 BUILD = "torch/_inductor/cpp_builder.py:run_compile_cmd"

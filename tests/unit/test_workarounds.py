@@ -19,8 +19,8 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.verifying import Reproduced
 from triage.report.wording import workarounds
 from triage.stories.findings import Findings
+from triage.stories.reproducer_facts import reproducer_facts, workaround_texts
 from triage.stories.run import RunResult
-from triage.stories.shown import reproducer_facts, workaround_texts
 
 FILE = Path("/program/train.py")
 SOURCE = Source('import torch\n\nstep = torch.compile(abs, mode="default")\n')

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from triage.culprit.compiler_parts import PartQueries
 from triage.culprit.inquiry import Inquiry
-from triage.culprit.parts import Asking
 from triage.culprit.settings import GENTLE, Setting, inserted
 from triage.culprit.subsystem import Searched
 from triage.model.report import AblationRow, KnownCause, SubsystemRow, SubsystemSearch
@@ -46,7 +46,7 @@ def search_guards(source: str, inquiry: Inquiry) -> Searched | None:
     is missing or too weak, and those that torch leaves out are asked for; where it fails all the same, the graph itself is
     wrong, or what Dynamo does beside it.
     """
-    asking = Asking(source, inquiry)
+    asking = PartQueries(source, inquiry)
     if asking.spent():
         return None
     outcome, _ = asking.several([(ANEW, inserted(source, _INSTALL))]).get(ANEW, ("not_run", ""))

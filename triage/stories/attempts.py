@@ -12,13 +12,13 @@ from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_scr
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom, Verdict
 from triage.reduce.choose import Attempt
-from triage.reduce.compare import PassingGraphs, Shows, comparison_of, forms_of
+from triage.reduce.failing_comparison import FailingComparison, PassingGraphs, comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
-from triage.reduce.prepared import below_own_backend, prepared
 from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, FailingRun, SourceEngine
+from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend
 from triage.stories.findings import Findings, GraphAnswer
 from triage.stories.limits import HANG_SECONDS, repeats_for, seconds_for, start_seconds
 from triage.trial.driver import digest
@@ -147,7 +147,7 @@ def comparing(
     if first is None:
         return problem, attempts
     oracle = first.oracle
-    _, found = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget, passing))
+    _, found = ask_then_with_setup(problem, lambda problem: comparison_of(problem, runner, oracle, budget, passing))
     if found is not None:
         return _showing(problem, attempts, found)
     of_text = [replace(attempt, note=if_none) for attempt in attempts if attempt.of_text]
@@ -163,7 +163,7 @@ def as_asked(problem: Problem, attempts: list[Attempt], asked: GraphAnswer) -> t
     return _showing(problem, attempts, asked.shows)
 
 
-def _showing(problem: Problem, attempts: list[Attempt], shows: Shows) -> tuple[Problem, list[Attempt]]:
+def _showing(problem: Problem, attempts: list[Attempt], shows: FailingComparison) -> tuple[Problem, list[Attempt]]:
     """The graph and the comparison that show it come first."""
     chosen: list[Attempt] = []
     for attempt in attempts:

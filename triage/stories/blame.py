@@ -16,13 +16,13 @@ from pathlib import Path
 
 from triage.culprit import conditions
 from triage.culprit.ablation import Variant, ablate, cures_of, variants_of_graph, variants_of_text
+from triage.culprit.compiler_parts import AFTER, BEFORE
 from triage.culprit.fake_results import fake_wrong
 from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import FirstWrong, first_wrong
 from triage.culprit.given_wrong import given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.inquiry import Inquiry, seconds_of
-from triage.culprit.parts import AFTER, BEFORE
 from triage.culprit.subsystem import Searched, search_parts
 from triage.culprit.undefined import undefined_conversion
 from triage.environments.files import write_whole

@@ -18,7 +18,7 @@ from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Condition, SubsystemSearch, WayRound
 from triage.probe.run import Probe
 from triage.probe.target import Target
-from triage.reduce.compare import PassingGraphs, Shows
+from triage.reduce.failing_comparison import FailingComparison, PassingGraphs
 from triage.reduce.interface import Problem, told_as_ours
 from triage.reduce.verifying import Reproduced
 from triage.report.trace import TraceWork
@@ -31,7 +31,7 @@ class GraphAnswer(NamedTuple):
 
     problem: Problem
     source: str
-    shows: Shows | None = None  # where results are compared
+    shows: FailingComparison | None = None  # where results are compared
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from triage.model.outcome import Outcome
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.run import Probe
-from triage.reduce.compare import comparison_of
-from triage.reduce.prepared import failing_source, prepared
-from triage.stories import one_by_one
+from triage.reduce.failing_comparison import comparison_of
+from triage.reduce.torch_setup import ask_then_with_setup, failing_source
+from triage.stories import rounding_doubts
 from triage.stories.captured import captured
 from triage.stories.findings import Findings, GraphAnswer
 from triage.stories.limits import seconds_for
@@ -69,7 +69,7 @@ def asked(found: Findings) -> bool:
     wrong = not is_script_check(walk.start.outcome)
     if not wrong:
         wrong = comparing.check_first(walk)
-        one_by_one.trace_back(found)
+        rounding_doubts.trace_back(found)
     if (wrong or comparing.compiled_nothing_again(walk)) and walk.heard_of_graph(_answers(found)):
         return True
     forget(found)
@@ -148,7 +148,7 @@ def _by_exception(found: Findings, conclusion: Conclusion) -> _Shown | None:
     for place in dict.fromkeys((min(walk.suspected(), walk.rungs.index(conclusion.failing)), walk.top)):
         problem = replace(problem_of(found, conclusion), rung=walk.rungs[place].name)
         ask = failing_source(runner, oracle, budget, seconds_for(found))
-        problem, failing = prepared(problem, ask)
+        problem, failing = ask_then_with_setup(problem, ask)
         if failing is not None:
             found.graph_answer = GraphAnswer(problem, failing.source)
             return _Shown(failing.source, failing.result, place, oracle)
@@ -163,7 +163,7 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
     oracle, budget = ComparisonOracle(conclusion.signature, lenient=unseen), _time_to_ask(found)
     problem = problem_of(found, conclusion)
     place = [rung.name for rung in walk.rungs].index(problem.rung)
-    problem, shows = prepared(
+    problem, shows = ask_then_with_setup(
         problem, lambda problem: comparison_of(problem, runner, oracle, budget, found.passing_graphs)
     )
     if shows is None:

@@ -13,7 +13,7 @@ from triage.model.rungs import AS_IS, Rung
 from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.run import Probe
 from triage.session.session import describe_outcome
-from triage.stories.met import met_on
+from triage.stories.spoiled import met_on
 
 
 def ladder_rows(walk: Walk, conclusion: Conclusion) -> tuple[LadderRow, ...]:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from triage.culprit.matching import lies_in_environment
+from triage.culprit.match_known_cause import lies_in_environment
 from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle, PrintedOracle
 from triage.judge.judgement import Oracle
@@ -17,12 +17,12 @@ from triage.judge.signature import FailureSignature
 from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
 from triage.model.stage import Stage
 from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Unreduced, choose
-from triage.reduce.compare import forms_of
+from triage.reduce.failing_comparison import forms_of
 from triage.reduce.interface import Engine, Problem
-from triage.reduce.prepared import below_own_backend, failing_source, prepared
 from triage.reduce.sound import Sound
 from triage.reduce.text.checks.runners import PrintedRunner
 from triage.reduce.text.polish import Polished
+from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend, failing_source
 from triage.reduce.verifying import FreshRuns
 from triage.session.clock import BudgetSpentError
 from triage.stories import given_up
@@ -141,7 +141,7 @@ class _Reproduction:
             return comparing(problem, attempts, self.runner, budget, found.passing_graphs, steady, if_none)
         if any(case.setup for case in problem.cases):
             limit = seconds_for(found) if self.patience is None else self.patience.seconds()
-            problem, _ = prepared(problem, failing_source(self.runner, self.oracle, budget, limit))
+            problem, _ = ask_then_with_setup(problem, failing_source(self.runner, self.oracle, budget, limit))
         return problem, attempts
 
     def _ready(self, engine: Engine) -> Engine:

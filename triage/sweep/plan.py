@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from triage.model.sweep import Fate
 from triage.sweep.clusters import Member, inheriting, representative
 from triage.sweep.facts import Answer, Facts
-from triage.sweep.likeness import shares
+from triage.sweep.same_bug import shares
 
 
 class Pass(enum.Enum):

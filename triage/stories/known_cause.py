@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from triage.culprit.guards import LEFT_OUT
 from triage.culprit.known_causes import Row
-from triage.culprit.matching import known_row, row_named, told_cause
+from triage.culprit.match_known_cause import known_row, row_named, told_cause
 from triage.culprit.own_causes import own_branch, own_conversion, own_handler, own_unwritten, own_wrapper
 from triage.culprit.settings import Setting
 from triage.locate.conclude import Conclusion

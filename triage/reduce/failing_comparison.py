@@ -53,7 +53,7 @@ def forms_of(wrong: Wrongness | None) -> tuple[Form, ...]:
     return VALUES if wrong.kind in ("values", "inf") else (Form(check=wrong.kind),)
 
 
-class Shows(NamedTuple):
+class FailingComparison(NamedTuple):
     """A captured graph and the comparison that fails as a whole, the script of both, and what it did."""
 
     case: GraphCase
@@ -75,7 +75,7 @@ class PassingGraphs:
 
 def comparison_of(
     problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, passing: PassingGraphs | None = None
-) -> Shows | None:
+) -> FailingComparison | None:
     """The first captured graph and comparison that fail as a whole; None where none does.
 
     A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
@@ -103,7 +103,7 @@ def comparison_of(
                 result = runner.run(source)
             verdict = oracle.judge(result).verdict
             if verdict is Verdict.SAME_FAILURE:
-                return Shows(case, form, source, result)
+                return FailingComparison(case, form, source, result)
             if verdict is Verdict.NO_FAILURE:
                 passing.texts.add(source)
             else:

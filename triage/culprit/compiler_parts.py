@@ -53,7 +53,7 @@ def applications(text: str) -> dict[str, dict[int, str]]:
 
 
 @dataclass
-class Asking:
+class PartQueries:
     """One question about the `source` at a time or several, each counted and told."""
 
     source: str
