@@ -21,8 +21,7 @@ from triage.reduce import choose as choosing
 from triage.reduce.choose import BrokenReductionError
 from triage.reduce.graph import engine as graph_engine
 from triage.reduce.graph.engine import NativeEngine
-from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.sound import Sound
+from triage.reduce.interface import NoReduction, Problem, Reduction, SafeEngine
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
@@ -96,7 +95,7 @@ def best_of(*engines: Any) -> Reproduced | None:
 
 def test_the_next_engine_has_its_turn() -> None:
     met: list[Exception] = []
-    found = best_of(*(Sound(engine, met.append, lambda: None) for engine in (Stumbles(), Finds())))
+    found = best_of(*(SafeEngine(engine, met.append, lambda: None) for engine in (Stumbles(), Finds())))
     assert found is not None and found.verified
     assert [type(each) for each in met] == [ZeroDivisionError]
     assert any("triage met a bug of its own (ZeroDivisionError)" in note for note in found.notes)

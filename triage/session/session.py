@@ -13,7 +13,7 @@ from typing import Any
 
 from triage.environments.files import JOURNAL, check_writable
 from triage.environments.machine import kept_in
-from triage.errors import UsageError
+from triage.errors import UsageError, written
 from triage.model.outcome import Outcome
 from triage.model.stage import Verdict
 from triage.probe.launch import Cancel
@@ -112,14 +112,8 @@ def reopen_session(
     settings: Settings, directory: Path, emit: Emitter, recalled: Mapping[str, Verdict], verified: Mapping[str, Any]
 ) -> Session:
     """Go on in the directory of an earlier run. Raises UsageError where it cannot be written."""
-    try:
+    with written(f"The run directory {directory}", "Start anew: triage run SCRIPT"):
         check_writable(directory)
-    except OSError as error:
-        raise UsageError(
-            what=f"The run directory {directory} cannot be written.",
-            why=str(error),
-            next="Start anew: triage run SCRIPT",
-        ) from error
     emit.add(Journal(directory / JOURNAL))
     return Session(
         directory, settings, emit, Clock(settings.budget), neutral_store(), recalled=recalled, verified=verified

@@ -294,7 +294,7 @@ def _to_be_taken_up(error: TargetError, directory: Path) -> TargetError:
 def _write(found: Bisection, directory: Path, subject: Subject, redactor: Redactor) -> Path | None:
     """`bisect.json`, `bisect.md` and `bisect.html`, and the report of the run where there is one. All of it redacted."""
     tree = redactor.tree(to_json(found))
-    with writing("The result", directory):
+    with writing(directory / "bisect.json"):
         write_whole(directory / "bisect.json", json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
         write_whole(directory / "bisect.md", bisection_page(from_json(tree)))
         write_whole(directory / "bisect.html", bisection_html(from_json(tree)))

@@ -18,8 +18,7 @@ from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_scr
 from triage.model.stage import Stage
 from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Unreduced, choose
 from triage.reduce.failing_comparison import forms_of
-from triage.reduce.interface import Engine, Problem
-from triage.reduce.sound import Sound
+from triage.reduce.interface import Engine, Problem, SafeEngine
 from triage.reduce.text.checks.runners import PrintedRunner
 from triage.reduce.text.polish import Polished
 from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend, failing_source
@@ -146,7 +145,7 @@ class _Reproduction:
 
     def _ready(self, engine: Engine) -> Engine:
         late = partial(self.found.shorten, "the reproducer was as small as it can be")
-        return Sound(Polished(engine), self.found.met_bug, late)
+        return SafeEngine(Polished(engine), self.found.met_bug, late)
 
     def _verified(self, source: str, runs: int) -> FreshRuns:
         """What fresh processes show of a script. One that fails by chance is run more often, until it has failed `runs` times."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from triage.errors import TargetError, UsageError
+from triage.errors import TargetError, UsageError, why
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
 from triage.judge.printed import judged_beside
@@ -20,7 +20,6 @@ from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.target import Target, check_syntax, find_python
 from triage.report.store import load_report
-from triage.report.writing import why
 from triage.session.session import neutral_store
 from triage.trial.fresh import verify
 
