@@ -25,7 +25,7 @@ from triage.reduce.interface import NoReduction, Problem, Reduction, SafeEngine
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts.texts import Request
+from triage.reduce.text.starts.texts import KnownFailure
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Module, Trace
 from triage.reduce.verifying import FreshRuns, Reproduced
@@ -80,7 +80,7 @@ def test_a_text_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatc
 
     trace = Trace({"__main__": Module("__main__", program)})
     around = Around(Path(), Path(), None, False, lambda *_, **__: None)
-    is_kept(Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run())
+    is_kept(Reducing(bench, Validity(), lambda: trace, KnownFailure(0, (), "eager"), around, lambda: None).run())
 
 
 class Stumbles(Finds):

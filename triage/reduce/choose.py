@@ -20,7 +20,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.graph.generated import synthetic_values
 from triage.reduce.interface import Engine, Met, NoReduction, Problem, Reduction
-from triage.reduce.printing.printer import Form, count_ops, text_of
+from triage.reduce.printing.printer import Form, count_ops, print_if_possible
 from triage.reduce.siblings import compilers_own, told_of, without_values
 from triage.reduce.verifying import (
     VERIFY_RUNS,
@@ -284,7 +284,7 @@ def _graph(
 ) -> Reproduced | None:
     """The captured graph as it is, if it prints and fails the same way. What speaks against one is added to the notes."""
     for case in cases:
-        source = text_of(case, header=unreduced.header, form=unreduced.form)
+        source = print_if_possible(case, header=unreduced.header, form=unreduced.form)
         if source is None:
             continue
         count = counts(source)

@@ -35,7 +35,7 @@ from triage.reduce.text.finish.eager_first import eager_first
 from triage.reduce.text.finish.prints import compared_at_the_end
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts.texts import Request, with_text
+from triage.reduce.text.starts.texts import KnownFailure, with_text
 from triage.reduce.text.validity import RULES, SEEDED, Validity
 from triage.reduce.text.watching import evidence
 from triage.reduce.text.watching.evidence import Trace
@@ -133,15 +133,15 @@ class SourceEngine:
             return Bench(driver, Search(driver, resources.runner.jobs, limit), render, shown)
 
         try:
-            asked = Request(self.seen.calls, self.seen.compiled, rung, self._of_a_call)
+            frames = evidence.failing_frames(self.seen.exception)
+            known = KnownFailure(self.seen.calls, self.seen.compiled, rung, self._of_a_call, frames)
             ending: Callable[[Script], Iterable[Script]] = eager_first
             if isinstance(self.compared, PrintedOracle):
                 ending = partial(compared_at_the_end, uncompiled=partial(_uncompiled, routed, shown, self.patience))
             folder = self.target.script.parent if self.target.script else self.target.cwd
             around = Around(folder, self.target.cwd, self.target.stdin, self.include_data, resources.emit)
             learn = partial(self._evidence, problem, limit, resources.emit)
-            frames = evidence.failing_frames(self.seen.exception)
-            return Reducing(bench, valid, learn, asked, frames, around, limit.release, files, ending).run()
+            return Reducing(bench, valid, learn, known, around, limit.release, files, ending).run()
         finally:
             routed.close()
 

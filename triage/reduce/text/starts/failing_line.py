@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Alone:
+class StatementFunction:
     """A function of one statement. `needs` are names of the module, `parameters` those that were local."""
 
     name: str
@@ -74,7 +74,7 @@ def statement_at(script: Script, place: Place) -> ast.stmt | None:
     return node if isinstance(node, ast.stmt) and not isinstance(node, ast.Pass) else None
 
 
-def alone(script: Script, statement: ast.stmt, known: Sequence[str]) -> Alone | None:
+def as_function(script: Script, statement: ast.stmt, known: Sequence[str]) -> StatementFunction | None:
     """The statement in a function of its own; None where it cannot be: it yields, or belongs to a class.
 
     `known` are the local names that can be given.
@@ -94,7 +94,7 @@ def alone(script: Script, statement: ast.stmt, known: Sequence[str]) -> Alone | 
     start, end = script.lines_span(statement)
     body = reindent(script.text[start:end], script.indent(statement), "    ")
     text = f"def {name}({', '.join(parameters)}):\n{body}"
-    return Alone(name, text, parameters, frozenset(read) - set(parameters))
+    return StatementFunction(name, text, parameters, frozenset(read) - set(parameters))
 
 
 def without_the_rest(script: Script, frames: Sequence[Frame]) -> Script:
