@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import listener_of, shown, shown_bare, typed
+from triage.cli.view import bare_table, listener_of, shown, shown_bare, typed
 from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
@@ -89,10 +89,9 @@ class View:
     def render(self) -> Any:
         from rich.console import Group
         from rich.spinner import Spinner
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        table = bare_table(show_header=False)
         for name in self.order or list(self.rows):
             if name in self.rows:
                 table.add_row(*_cells(name, self.rows[name]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from triage.cli.result import show_result
-from triage.cli.view import shown, shown_bare
+from triage.cli.view import bare_table, shown, shown_bare
 
 if TYPE_CHECKING:
     from triage.model.explanation import Explanation
@@ -89,12 +89,11 @@ def _recompiles(found: Explanation) -> Any:
 
 
 def _modes(found: Explanation) -> Iterator[Any]:
-    from rich.table import Table
     from rich.text import Text
 
     from triage.report import modes
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = bare_table(header_style="dim")
     cells = [modes.cells(row) for row in found.modes]
     for place, name in enumerate(modes.HEAD):
         words = [word for row in cells for word in row[place].split()]
@@ -110,7 +109,6 @@ def _modes(found: Explanation) -> Iterator[Any]:
 
 
 def _profile(done: ExplainResult) -> Iterator[Any]:
-    from rich.table import Table
     from rich.text import Text
 
     from triage.report import profile as profiles
@@ -127,7 +125,7 @@ def _profile(done: ExplainResult) -> Iterator[Any]:
     parts += [("compiled", profiles.HEAD, profiles.rows(found.profile.compiled))]
     parts += [("fused", profiles.FUSED_HEAD, profiles.fused_rows(found.profile.fused))]
     for name, head, rows in parts:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        table = bare_table(header_style="dim")
         for number, column in enumerate(head):
             told = f"{name}: {column}" if not number else column
             table.add_column(told, overflow="fold", justify="left" if number < len(head) - 2 else "right")
@@ -142,9 +140,8 @@ def _profile(done: ExplainResult) -> Iterator[Any]:
 
 
 def _table(*names: str) -> Any:
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 1, 0), header_style="dim")
+    table = bare_table(padding=(0, 2, 1, 0), header_style="dim")
     for name, ratio in zip(names, (3, None, 4, 5), strict=True):
         table.add_column(name, ratio=ratio, overflow="fold")
     return table

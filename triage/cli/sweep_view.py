@@ -6,7 +6,7 @@ import time
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import listener_of, shown, shown_bare, typed
+from triage.cli.view import bare_table, listener_of, shown, shown_bare, typed
 from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
@@ -125,12 +125,11 @@ def show_sweep(done: SweepResult, *, quiet: bool, as_json: bool) -> None:
 
 
 def _table(clusters: tuple[Cluster, ...]) -> Any:
-    from rich.table import Table
     from rich.text import Text
 
     from triage.report.sweep import stage_of
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = bare_table()
     for name in ("", "scripts", "stage", "what", "reproducer"):
         table.add_column(name, overflow="fold", justify="right" if name == "scripts" else "left")
     for cluster in clusters[:MOST_CLUSTERS]:

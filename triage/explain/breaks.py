@@ -12,6 +12,7 @@ from triage.explain.advice import advice, trial_of
 from triage.explain.cures import Trial
 from triage.explain.places import around, function_of, resumed_at, shown, told
 from triage.model.explanation import GraphBreak, GraphTime
+from triage.model.outcome import Frame, Outcome, RaisedException
 
 Event = dict[str, Any]
 _SECOND = re.compile(r"\n+\*\*\* While handling this graph break.*", re.DOTALL)
@@ -82,28 +83,54 @@ def _row(events: Sequence[Event], cwd: Path, times: Sequence[GraphTime]) -> Grap
     first = events[0]
     stack = first["stack"]
     place = _place(stack)
-    found = words_of(str(first.get("text", "")))
     file, line = shown(str(place[0]), cwd), int(place[1])
     above = [told(frame, cwd) for event in events for frame in event["stack"] if frame[4] and frame[:2] != place[:2]]
     behind = [each.seconds for each in times if each.file == file and resumed_at(each.function) == line]
-    return GraphBreak(
-        file=file,
-        line=line,
-        code=str(place[3]),
-        reason=found.reason or "no reason was given",
-        id=found.id or first.get("id"),
-        hints=found.hints,
+    made = _break(str(first.get("text", "")), file, line, str(place[3]), str(place[2]), cwd)
+    return replace(
+        made,
+        reason=made.reason or "no reason was given",
+        id=made.id or first.get("id"),
         count=len(events),
-        function=function_of(str(place[2])),
-        explanation=found.explanation,
-        link=found.link,
-        cure=advice(str(place[3]), found.reason, found.explanation, found.hints),
         skips_frame=any(event.get("skipped") for event in events),
         called_from=tuple(dict.fromkeys(above)),
         inside=told(stack[-1], cwd) if stack[-1][:2] != place[:2] else None,
         seconds=round(sum(behind), 3) if behind else None,
+    )
+
+
+def _break(text: str, file: str, line: int, code: str, function: str, cwd: Path) -> GraphBreak:
+    """What torch's words tell of a break at this line."""
+    found = words_of(text)
+    return GraphBreak(
+        file=file,
+        line=line,
+        code=code,
+        reason=found.reason,
+        id=found.id,
+        hints=found.hints,
+        function=function_of(function),
+        explanation=found.explanation,
+        link=found.link,
+        cure=advice(code, found.reason, found.explanation, found.hints),
         source=around(file, line, cwd),
     )
+
+
+def first_to_fail(outcome: Outcome, known: Sequence[GraphBreak], cwd: Path) -> GraphBreak | None:
+    """What `fullgraph=True` fails with first; None where the run under it passes, or fails of something that is no break."""
+    frame = _own_frame(outcome.exception) if outcome.exception is not None else None
+    if outcome.exception is None or frame is None:
+        return None
+    file = shown(frame.file, cwd)
+    same = next((each for each in known if (each.file, each.line) == (file, frame.line)), None)
+    made = _break(outcome.exception.message, file, frame.line, frame.code, frame.function, cwd)
+    return replace(made, id=made.id or (same.id if same is not None else None))
+
+
+def _own_frame(error: RaisedException) -> Frame | None:
+    own = [frame for frame in error.user_code if "site-packages" not in frame.file]
+    return next(iter([*reversed(own), *reversed(error.user_code)]), None)
 
 
 def trials(rows: Sequence[GraphBreak]) -> tuple[Trial, ...]:

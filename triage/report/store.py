@@ -16,9 +16,9 @@ from triage.errors import UsageError, why
 from triage.model.codec import decode
 from triage.model.formats import BY_NAME, FORMATS
 from triage.model.report import SCHEMA_VERSION, TriageReport
+from triage.report.formats import render, renderer_of
 from triage.report.issue import issue_url
 from triage.report.redact import Redactor
-from triage.report.render import render, renderer_of
 from triage.report.sources import ERROR_LOG, Sources, failing_log, read_sources
 from triage.report.trace import TRACE_LOG, TraceWork, redacted_trace
 from triage.report.writing import redacted, writing

@@ -14,7 +14,6 @@ from typing import Any
 from triage.environments.files import JOURNAL, check_writable
 from triage.environments.machine import kept_in
 from triage.errors import UsageError, written
-from triage.model.outcome import Outcome
 from triage.model.stage import Verdict
 from triage.probe.launch import Cancel
 from triage.probe.staging import prune_headers
@@ -132,10 +131,3 @@ def neutral_store() -> Path | None:
     except OSError:
         return None
     return root
-
-
-def describe_outcome(outcome: Outcome) -> str:
-    """`ok`, `exception`, `crash (SIGSEGV)`: for tables."""
-    if outcome.signal and outcome.kind.value in ("crash", "oom"):
-        return f"{outcome.kind.value} ({outcome.signal})"
-    return outcome.kind.value

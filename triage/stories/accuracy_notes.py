@@ -25,7 +25,6 @@ from triage.model.text import some
 from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
 from triage.reduce.wrong_outputs import output_name
-from triage.session.session import describe_outcome
 from triage.stories.findings import Findings
 
 MOST_TOLD = 3
@@ -263,7 +262,7 @@ def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
     if notes.unsteady:
         return unsteady_note(probe)
     if probe.outcome.failed:
-        kind = describe_outcome(probe.outcome).replace("_", " ")
+        kind = probe.outcome.words().replace("_", " ")
         ended = f" The run that compares ended early: {kind}."
     if not notes.compared:
         why = f" ({notes.not_compared[0]})" if notes.not_compared else ""

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from triage.errors import EXIT_INTERRUPTED, EXIT_PARTIAL, TriageError
 from triage.explain import breaks, recompiles, times
+from triage.explain.breaks import first_to_fail
 from triage.explain.cures import Trial
-from triage.explain.fullgraph import first_to_fail
 from triage.model.explanation import Explanation
 from triage.model.stage import OutcomeKind
 from triage.probe import stdin

@@ -12,7 +12,6 @@ from triage.model.report import LadderRow
 from triage.model.rungs import AS_IS, Rung
 from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.run import Probe
-from triage.session.session import describe_outcome
 from triage.stories.spoiled import met_on
 
 
@@ -28,7 +27,7 @@ def ladder_rows(walk: Walk, conclusion: Conclusion) -> tuple[LadderRow, ...]:
             rows.append(met_on(walk, rung.name) or replace(_unrun(rung), note=why))
         for number, probe in enumerate(probes):
             judged = discount(probe, expected)
-            if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung in (rung.name, AS_IS):
+            if number and judged.outcome.words() == rows[-1].outcome and rows[-1].rung in (rung.name, AS_IS):
                 continue  # a repeat that says the same
             row = _row(rung, judged, conclusion, len(probes))
             if idle is not None and rung is walk.own_rung:  # that backend was asked for nothing: it does not pass
@@ -93,7 +92,7 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
     return LadderRow(
         rung=rung.name,
         on=probe.on,
-        outcome=describe_outcome(probe.outcome),
+        outcome=probe.outcome.words(),
         seconds=round(probe.outcome.seconds, 2),
         face=alike,
         note="; ".join(notes) or None,
