@@ -99,7 +99,7 @@ def bisect(
     emit("bisect_ended", directory=str(session.directory), summary=found.summary, complete=found.complete)
     if error is not None:
         raise error if not hunt.results else _to_be_taken_up(error, session.directory)
-    return BisectResult(found, session.directory, code if code is not None else _exit_code(found), report)
+    return BisectResult(found, session.directory, code if code is not None else exit_code(found), report)
 
 
 def _hunt(hunt: Hunt, settings: Settings) -> tuple[str | None, int | None, TargetError | None]:
@@ -281,7 +281,7 @@ def command_line(ask: Ask, axis: Axis) -> tuple[str, ...]:
     return (*words, *(["--"] if ask.raw or len(ask.words) > 1 else []), *ask.words)
 
 
-def _exit_code(found: Bisection) -> int:
+def exit_code(found: Bisection) -> int:
     return EXIT_OK if found.before is not None and found.after is not None else EXIT_NOTHING
 
 
