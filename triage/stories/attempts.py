@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triage.judge.asking import Budget
-from triage.judge.comparison import ComparisonOracle, FirstComparison, PrintedOracle
+from triage.judge.comparison import ComparisonOracle, FirstComparisonOracle, PrintedOracle
 from triage.judge.judgement import Oracle
 from triage.judge.signature import one_line, place_of
 from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
@@ -93,7 +93,7 @@ def texts_for(
     if isinstance(oracle, PrintedOracle):
         attempts = [Attempt(replace(engine, compared=oracle), oracle, PRINTED_TEXT_NOTE, of_text=True)]
     if conclusion.stage is Stage.DYNAMO and (prints or is_script_check(conclusion.outcome)) and patience is None:
-        comparison = FirstComparison()
+        comparison = FirstComparisonOracle()
         note = PRINTED_NOTE if prints else CHECK_NOTE
         attempts.insert(0, Attempt(replace(engine, compared=comparison), comparison, note, of_text=True))
     return attempts

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from triage.judge.comparison import FirstComparison, PrintedOracle
+from triage.judge.comparison import FirstComparisonOracle, PrintedOracle
 from triage.judge.dimensions import SameDimensions, differences
 from triage.judge.judgement import RefusedError
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
@@ -75,7 +75,7 @@ class SourceEngine:
     """Reduces the program's text. `seconds` is the most it takes, less where the budget is; `header` the comment on top.
 
     Words of the program's data that the failure needs are only part of the result with `include_data`. With a
-    `FirstComparison` as `compared` it begins with a compiled call by itself, compared with the same call uncompiled; with a
+    `FirstComparisonOracle` as `compared` it begins with a compiled call by itself, compared with the same call uncompiled; with a
     `PrintedOracle` what candidates print is compared. A second engine is made of the first: it knows what `patience` has
     learned, and need not make the run that is `traced` (what it showed, and its seconds).
     """
@@ -90,7 +90,7 @@ class SourceEngine:
     seconds: float = field(default=SECONDS, kw_only=True)
     cancel: Cancel | None = field(default=None, kw_only=True)
     include_data: bool = field(default=False, kw_only=True)
-    compared: FirstComparison | PrintedOracle | None = field(default=None, kw_only=True)
+    compared: FirstComparisonOracle | PrintedOracle | None = field(default=None, kw_only=True)
     traced: list[tuple[Trace | None, float]] = field(default_factory=list, kw_only=True)
 
     @property
@@ -99,7 +99,7 @@ class SourceEngine:
 
     @property
     def _of_a_call(self) -> bool:
-        return isinstance(self.compared, FirstComparison)
+        return isinstance(self.compared, FirstComparisonOracle)
 
     def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """The smallest failing script. KeyboardInterrupt and a spent budget end it early, with the best so far."""
