@@ -419,7 +419,7 @@ def test_a_flaky_failure_is_repeated():
         return target("torch.lerp")(graph) if runs[text] % 3 == 0 else None
 
     runner = FreeRunner(every_third)
-    engine = NativeEngine(render=runner.render, repeats=Repeats(3, 1))
+    engine = NativeEngine(render=runner.render, repeats=Repeats(3))
     found = engine.reduce(
         problem(model()), Resources(runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
     )
