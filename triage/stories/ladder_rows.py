@@ -24,7 +24,7 @@ def ladder_rows(walk: Walk, conclusion: Conclusion) -> tuple[LadderRow, ...]:
         probes = walk.evidence.get(rung.name) or _passed_beside(rung, walk, conclusion)
         if not probes:
             why = idle or _cut_short(rung, walk) or why_not_run(rung, walk.rungs, walk.evidence)
-            rows.append(met_on(walk, rung.name) or replace(_unrun(rung), note=why))
+            rows.append(met_on(walk, rung.name) or LadderRow(rung.name, "script", "not_run", 0.0, note=why))
         for number, probe in enumerate(probes):
             judged = discount(probe, expected)
             if number and judged.outcome.words() == rows[-1].outcome and rows[-1].rung in (rung.name, AS_IS):
@@ -44,10 +44,6 @@ def _idle(walk: Walk, conclusion: Conclusion) -> str | None:
     if not any(probe.notes.compile_calls for probe in runs):
         return "torch.compile is never called"
     return "nothing was compiled" if conclusion.compiled_nothing else None
-
-
-def _unrun(rung: Rung) -> LadderRow:
-    return LadderRow(rung.name, "script", "not_run", 0.0)
 
 
 def _passed_beside(rung: Rung, walk: Walk, conclusion: Conclusion) -> list[Probe]:

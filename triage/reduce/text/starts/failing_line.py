@@ -86,7 +86,8 @@ def as_function(script: Script, statement: ast.stmt, known: Sequence[str]) -> St
     if any(node.id in ("super", "__class__") for node in named):
         return None
     bound = bound_globals(script)
-    read = dict.fromkeys(node.id for node in named if isinstance(node.ctx, ast.Load) or _is_changed(script, node))
+    changed = {node for node in named if isinstance(script.parents.get(node), ast.AugAssign)}
+    read = dict.fromkeys(node.id for node in named if isinstance(node.ctx, ast.Load) or node in changed)
     parameters = tuple(name for name in read if name in known)
     name = next((name for name in _NAMES if name not in bound and name not in read), None)
     if name is None:
@@ -122,10 +123,6 @@ def _below(script: Script, function: ast.FunctionDef, code: str) -> Iterator[Edi
                 rest = getattr(node, field)[index + 1 :]
                 yield from (deletion(script, late) for late in rest if isinstance(late, ast.stmt))
         node = below
-
-
-def _is_changed(script: Script, node: ast.Name) -> bool:
-    return isinstance(script.parents.get(node), ast.AugAssign)
 
 
 def _parts(node: ast.AST) -> Iterator[tuple[str, int, ast.AST]]:
