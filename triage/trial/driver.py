@@ -228,21 +228,22 @@ class Driver(Generic[C]):
 
     def _run(self, texts: Mapping[str, C]) -> Iterator[tuple[str, Judgement]]:
         """Runs each text, yielding its final judgement as soon as it is certain."""
-        runs, judged = self._repeats.runs, {source: list[Judgement]() for source in texts}
-        while judged:
-            sources = list(judged)
+        runs = self._repeats.runs
+        tallies: dict[str, list[Judgement]] = {source: [] for source in texts}
+        while tallies:
+            sources = list(tallies)
             self._check_budget()
             stream = self._runner.run_many(sources, rung=self._rung, timeout=self.timeout())
             try:
                 for index, result in stream:
                     source = sources[index]
                     judgement = self._record(texts[source], source, result)
-                    judged[source].append(judgement)
-                    if judgement.verdict is Verdict.SAME_FAILURE or len(judged[source]) == runs:
-                        final = self._doubted(source, _decisive(judged.pop(source)))
+                    tallies[source].append(judgement)
+                    if judgement.verdict is Verdict.SAME_FAILURE or len(tallies[source]) == runs:
+                        final = self._doubted(source, _decisive(tallies.pop(source)))
                         self._by_source[source] = final
                         yield source, final
-                    if judged:
+                    if tallies:
                         self._check_budget()
             finally:
                 _close(stream)
