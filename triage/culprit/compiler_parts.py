@@ -54,7 +54,7 @@ def applications(text: str) -> dict[str, dict[int, str]]:
 
 @dataclass
 class PartQueries:
-    """One question about the `source` at a time or several, each counted and told."""
+    """Runs the reproducer `source` with parts of the compiler off, counts these runs and tells listeners of each."""
 
     source: str
     inquiry: Inquiry

@@ -64,7 +64,7 @@ class FailingComparison(NamedTuple):
 
 @dataclass
 class PassingGraphs:
-    """Whole graphs, as texts, that gave what eager gives.
+    """Whole graphs, as scripts, that were run and gave what eager gives: not asked again, and not to blame.
 
     `all_of_them`: each that was asked last did, under each comparison, and no graph of the program was left out.
     """

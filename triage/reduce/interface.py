@@ -117,7 +117,10 @@ def told_as_ours(bug: Exception) -> str:
 
 @dataclass
 class Course:
-    """How a reduction goes: what was found is kept, whatever ends it. `out_of_time` says in words that the budget did."""
+    """How far a reduction came and what ended it: the end of the budget, ctrl-C, a bug of ours. What was found is kept.
+
+    `out_of_time` says in words that the budget ended: "the time budget was spent".
+    """
 
     out_of_time: str
     began: float = field(default_factory=time.monotonic)

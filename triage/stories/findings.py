@@ -27,7 +27,10 @@ from triage.trial.runner import ForkServerRunner
 
 
 class GraphAnswer(NamedTuple):
-    """Graphs that fail as the script does: the problem with them, the text of the one that was asked, what shows it."""
+    """Captured graphs that fail as the script does, so that they answer for it on every rung.
+
+    `source` is the script of the one that was run, `shows` the comparison that fails where results are compared.
+    """
 
     problem: Problem
     source: str
@@ -45,7 +48,10 @@ class Silent:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """What was `found` of a wrong graph, by the names of the findings, and the `question` that it answers."""
+    """A reproducer whose conclusion was given up, for when the same is concluded again (`stories/given_up.py`).
+
+    `found` are fields of the findings by their names, `question` is the graph and the way in which it is wrong.
+    """
 
     question: tuple[object, ...]
     found: dict[str, Any]

@@ -137,7 +137,9 @@ class PooledRunner:
 
 
 class RunnerView(PooledRunner):
-    """A runner over another one, whose answers it looks at or gets in another way. Close that one alone."""
+    """A runner that has another one run its candidates, and may check or change what that answers (`PairedRunner` also runs each
+    uncompiled). Only the runner below it is closed.
+    """
 
     def __init__(self, runner: CandidateRunner) -> None:
         super().__init__(runner.jobs, runner)

@@ -42,7 +42,9 @@ RUNS_WITHOUT_SEEDS = 4
 
 @dataclass(frozen=True)
 class Bench:
-    """Where candidates are tried: `run` is the text of one as it is run, `shown` as it is shown."""
+    """Where candidates are tried. `run` gives the text that is run (with the program's data in front, where it needs that),
+    `shown` the text that the report shows.
+    """
 
     driver: Driver[Script]
     search: Search

@@ -267,7 +267,7 @@ Known = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
 
 
 class RejectedEdits:
-    """The edits after which the failure was gone. `ignored` while everything is to be asked again."""
+    """Edits after which the failure was gone: later rounds leave them out, unless `ignored` (then everything is asked again)."""
 
     def __init__(self) -> None:
         self.ignored = False
