@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.explain.advice import advice, trial_of
-from triage.explain.cures import Trial
+from triage.explain.cures import TriedSetting
 from triage.explain.places import around, function_of, resumed_at, shown, told
 from triage.model.explanation import GraphBreak, GraphTime
 from triage.model.outcome import Frame, Outcome, RaisedException
@@ -133,14 +133,14 @@ def _own_frame(error: RaisedException) -> Frame | None:
     return next(iter([*reversed(own), *reversed(error.user_code)]), None)
 
 
-def trials(rows: Sequence[GraphBreak]) -> tuple[Trial, ...]:
+def trials(rows: Sequence[GraphBreak]) -> tuple[TriedSetting, ...]:
     """What is worth a run of its own: each trial once."""
     found = filter(None, (trial_of(row.code, row.cure) for row in rows))
     return tuple({trial.name: trial for trial in found}.values())
 
 
 def tried(
-    rows: Sequence[GraphBreak], trial: Trial, after: Sequence[GraphBreak], failure: str | None
+    rows: Sequence[GraphBreak], trial: TriedSetting, after: Sequence[GraphBreak], failure: str | None
 ) -> tuple[GraphBreak, ...]:
     """The rows, with what the run with `trial` showed. `failure` says how that run ended where it did not end well."""
     return tuple(
@@ -148,13 +148,13 @@ def tried(
     )
 
 
-def not_tried(rows: Sequence[GraphBreak], trial: Trial, why: str) -> tuple[GraphBreak, ...]:
+def not_tried(rows: Sequence[GraphBreak], trial: TriedSetting, why: str) -> tuple[GraphBreak, ...]:
     """The rows, with the reason why this torch cannot be asked for `trial`."""
     return tuple(replace(row, note=why) if trial_of(row.code, row.cure) == trial else row for row in rows)
 
 
 def _judged(
-    row: GraphBreak, trial: Trial, before: Sequence[GraphBreak], after: Sequence[GraphBreak], failure: str | None
+    row: GraphBreak, trial: TriedSetting, before: Sequence[GraphBreak], after: Sequence[GraphBreak], failure: str | None
 ) -> GraphBreak:
     known = {(each.file, each.line, each.reason) for each in before}
     others = [each for each in after if (each.file, each.line, each.reason) not in known]

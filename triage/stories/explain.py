@@ -14,7 +14,7 @@ from pathlib import Path
 from triage.errors import EXIT_INTERRUPTED, EXIT_PARTIAL, TriageError
 from triage.explain import breaks, recompiles, times
 from triage.explain.breaks import first_to_fail
-from triage.explain.cures import Trial
+from triage.explain.cures import TriedSetting
 from triage.model.explanation import Explanation
 from triage.model.stage import OutcomeKind
 from triage.probe import stdin
@@ -80,7 +80,7 @@ class _Watch:
     target: Target
     whole: bool
 
-    def run(self, name: str, trial: Trial | None = None, caches: Path | None = None) -> _Seen:
+    def run(self, name: str, trial: TriedSetting | None = None, caches: Path | None = None) -> _Seen:
         """Run the script once, watched; its rung in the events is what was switched on."""
         request = request_for(
             self.session,
@@ -233,7 +233,7 @@ def _cures_tried(watch: _Watch, found: Explanation) -> Explanation:
 
 
 def _fullgraph(watch: _Watch, found: Explanation) -> Explanation:
-    trial = Trial("fullgraph=True", arguments={"fullgraph": True})
+    trial = TriedSetting("fullgraph=True", arguments={"fullgraph": True})
     outcome = watch.run("fullgraph", trial).probe.outcome
     first = first_to_fail(outcome, found.graph_breaks, watch.target.cwd) if outcome.failed else None
     notes = found.notes

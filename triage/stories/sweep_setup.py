@@ -25,7 +25,7 @@ class SweepStart:
     store: Store
 
 
-def prepared(
+def set_up_sweep(
     words: Sequence[str], out: Path | None, resume: Path | None, python: str | None, *, again: bool
 ) -> SweepStart:
     """The jobs of these paths, or those of the sweep to go on with. With `again` what is known of them is forgotten.
