@@ -22,7 +22,7 @@ from pathlib import Path
 from triage.session.events import Emitter
 from triage.session.settings import load_settings
 from triage.stories.sweep import sweep
-from triage.stories.sweep_setup import prepared
+from triage.stories.sweep_setup import set_up_sweep
 from triage.sweep.engines.interface import Done, Work
 
 
@@ -74,7 +74,7 @@ def main() -> None:
         Path("programs").mkdir()
         for number in range(given.scripts):
             Path(f"programs/script_{number:04}.py").write_text(f"import torch\n\ntorch.compile(torch.sin)({number})\n")
-        ready = prepared(["programs"], Path("sweep"), None, None, again=False)
+        ready = set_up_sweep(["programs"], Path("sweep"), None, None, again=False)
         began = time.monotonic()
         done = sweep(ready, load_settings({}), Told(reports, 4), Emitter())
         seconds = time.monotonic() - began

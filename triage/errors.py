@@ -6,17 +6,12 @@ else that escapes is a bug of triage and ends in exit code 70.
 
 from __future__ import annotations
 
-# Found what was asked for (of a sweep: nothing fails); not found; wrong usage; the script itself; the target; a part; ours.
-EXIT_OK, EXIT_NOTHING, EXIT_USAGE, EXIT_SCRIPT, EXIT_TARGET, EXIT_PARTIAL, EXIT_BUG, EXIT_INTERRUPTED = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    70,
-    130,
-)
+import contextlib
+from collections.abc import Iterator
+
+EXIT_OK, EXIT_NOTHING = 0, 1  # found what was asked for (of a sweep: nothing fails), or not
+EXIT_USAGE, EXIT_SCRIPT, EXIT_TARGET, EXIT_PARTIAL = 2, 3, 4, 5
+EXIT_BUG, EXIT_INTERRUPTED = 70, 130
 
 
 class TriageError(Exception):
@@ -44,3 +39,17 @@ class TargetError(TriageError):
     """The target cannot be used: no interpreter, no torch in it, no compiler."""
 
     exit_code = EXIT_TARGET
+
+
+def why(error: OSError) -> str:
+    """`PermissionError: Permission denied`."""
+    return f"{type(error).__name__}: {error.strerror or error}"
+
+
+@contextlib.contextmanager
+def written(what: str, next: str, kind: type[TriageError] = UsageError) -> Iterator[None]:
+    """Where what is done inside ends in an OSError, `what` cannot be written: raises `kind`, which says why."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what} cannot be written.", why(error), next) from error

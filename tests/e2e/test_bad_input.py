@@ -99,7 +99,7 @@ def test_words_that_mean_nothing(triage: Command, words: tuple[str, ...], told: 
 def test_an_output_directory_that_cannot_be_made(triage: Command) -> None:
     triage.script("pass\n")
     (triage.folder / "file").write_text("in the way")
-    refused(triage("run", "--out", "file/run", "train.py"), 2, "file/run cannot be made")
+    refused(triage("run", "--out", "file/run", "train.py"), 2, "file/run cannot be written")
 
 
 # -- targets that cannot be used ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.judge.comparison import FirstComparison
+from triage.judge.comparison import FirstComparisonOracle
 from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
 from triage.locate.conclude import is_script_check
@@ -21,7 +21,7 @@ from triage.probe.target import make_target
 from triage.reduce.interface import Problem, Reduction
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.checks.runners import PairedRunner, RoutingRunner
-from triage.reduce.text.engine import Seen, SourceEngine
+from triage.reduce.text.engine import FailingRun, SourceEngine
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
 from triage.trial.fresh import verify
@@ -77,13 +77,15 @@ def reduced(
     request = ProbeRequest("failing", target, rung, 200, out, neutral=neutral_store(), verbose_logs=False)
     probe = run_probe(request)
     assert probe.signature is not None, probe.log.read_text()
-    oracle: SignatureOracle | FirstComparison = FirstComparison() if compared else SignatureOracle(probe.signature)
+    oracle: SignatureOracle | FirstComparisonOracle = (
+        FirstComparisonOracle() if compared else SignatureOracle(probe.signature)
+    )
     problem = Problem(probe.signature, stage, rung or "inductor", "forward", (), out)
     notes = probe.notes
     check = is_script_check(probe.outcome)
-    seen = Seen(probe.outcome, notes.point.calls, notes.compile_calls, check, recompiles=notes.recompiles)
+    seen = FailingRun(probe.outcome, notes.point.calls, notes.compile_calls, check, recompiles=notes.recompiles)
     engine = SourceEngine(target, seen, timeout=100, patience=Patience(100, hangs=False), neutral=neutral_store())
-    engine = replace(engine, compared=oracle) if isinstance(oracle, FirstComparison) else engine
+    engine = replace(engine, compared=oracle) if isinstance(oracle, FirstComparisonOracle) else engine
     found = engine.reduce(problem, Resources(runner, oracle, Clock(0), lambda kind, **facts: None))
     assert isinstance(found, Reduction), found
     (fresh,) = verify(found.private or found.source, PYTHON, runs=1, neutral=neutral_store())

@@ -192,7 +192,7 @@ def test_a_flaky_oracle_never_leads_to_something_that_does_not_fail(planted_grap
     case, triggers = planted_graph
     judge = contains(*triggers)
     runner = Flaky(judge, pattern=tuple(pattern))
-    found, _ = reduce(case, judge, runner=runner, repeats=Repeats(runs, 1))
+    found, _ = reduce(case, judge, runner=runner, repeats=Repeats(runs))
     if isinstance(found, Reduction):
         assert found.graph is not None
         assert is_ours(judge(found.graph))

@@ -11,9 +11,10 @@ from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.reduce.choose import Attempt, Means, Unreduced, choose
+from triage.reduce.choose import Attempt, Unreduced, choose
 from triage.reduce.interface import Problem, Reduction
 from triage.reduce.verifying import Reproduced, Verifier
+from triage.trial.interface import Resources
 
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("KeyError", "boom"))
 SIGNATURE = signature_of(BOOM)
@@ -57,12 +58,13 @@ def chosen(
     runner: Any = None,
     spent: bool = False,
     script: str | None = None,
-    **told: Callable[..., None],
+    emit: Callable[..., None] = lambda *_, **__: None,
+    news: Callable[..., None] = lambda reduction: None,
 ) -> tuple[Reproduced | None, tuple[str, ...]]:
-    """What is chosen among attempts, or engines that are judged by the oracle; `told`: `emit` and `news` of the means."""
+    """What is chosen among attempts, or engines that are judged by the oracle."""
     tried = [each if isinstance(each, Attempt) else Attempt(each, oracle) for each in attempts]
-    means = Means(runner, verify, Left(spent=spent), **{"emit": lambda *_, **__: None, **told})
-    return choose(problem, tried, means, Unreduced(oracle, script))
+    resources = Resources(runner, oracle, Left(spent=spent), emit)
+    return choose(problem, tried, resources, verify, Unreduced(script), news)
 
 
 FAILS = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)

@@ -27,9 +27,9 @@ from triage.model.report import TriageReport
 from triage.model.sweep import Cluster, Fate, ScriptResult, SweepReport
 from triage.report.bisection import bisection_html
 from triage.report.explanation_html import explanation_html
+from triage.report.formats import render
 from triage.report.graph_picture import Drawn
 from triage.report.reduced_graph import drawn_of
-from triage.report.render import render
 from triage.report.sources import Sources
 from triage.report.sweep_html import sweep_html
 from triage.report.timeline import Span

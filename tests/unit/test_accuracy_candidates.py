@@ -9,7 +9,7 @@ from stand_ins import result as tried
 from wrong_values import CHECK, EVENTS, FAILS, GRADIENT, NAN, OUTPUT, ran
 
 from triage.culprit.first_wrong import first_wrong
-from triage.judge.comparison import CheckOracle, ComparisonOracle, FirstComparison, WrongAlike
+from triage.judge.comparison import CheckOracle, ComparisonOracle, FirstComparisonOracle, SameKindOracle
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import signature_of
 from triage.model.accuracy import Wrongness, WrongResult
@@ -17,7 +17,7 @@ from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, Te
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.notes import agent_notes
-from triage.reduce.compare import comparison_of
+from triage.reduce.failing_comparison import comparison_of
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import Form, print_case
 from triage.session.clock import Clock
@@ -38,7 +38,7 @@ def test_of_texts_that_compare_the_first_that_fails_is_the_measure() -> None:
         outcome = Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=exception)
         return CandidateResult(outcome, AgentNotes(), signature_of(outcome), True)
 
-    oracle = FirstComparison()
+    oracle = FirstComparisonOracle()
     passes = CandidateResult(Outcome(OutcomeKind.OK, 1.0, 0), AgentNotes(), None, True)
     assert oracle.judge(passes).verdict is Verdict.NO_FAILURE
     assert oracle.judge(result("no such attribute", "AttributeError")).verdict is Verdict.UNRESOLVED
@@ -127,13 +127,13 @@ def test_the_first_value_that_is_wrong_may_be_too_small_for_the_check_of_its_can
     signature = signature_of(ran(AgentNotes(wrongs=(OUTPUT,))))
     assert signature is not None
     case = chain("torch.sin", "torch.relu", "torch.cos")
-    found = first_wrong(case, Form(check="values"), inquiry(runner, oracle=WrongAlike(signature)))
+    found = first_wrong(case, Form(check="values"), inquiry(runner, oracle=SameKindOracle(signature)))
     assert found.node.target == "torch.relu"
     other = tried(passed, wrongs=(replace(OUTPUT, kind="strides"),), compared=1)
-    assert WrongAlike(signature).judge(other).verdict is Verdict.UNRESOLVED
+    assert SameKindOracle(signature).judge(other).verdict is Verdict.UNRESOLVED
     nan = tried(passed, wrongs=(replace(OUTPUT, kind="nan", sense="eager"),), compared=1)
-    assert WrongAlike(signature).judge(nan).verdict is Verdict.SAME_FAILURE  # it makes one later
-    assert WrongAlike(signature).judge(tried(passed, compared=1)).verdict is Verdict.NO_FAILURE
+    assert SameKindOracle(signature).judge(nan).verdict is Verdict.SAME_FAILURE  # it makes one later
+    assert SameKindOracle(signature).judge(tried(passed, compared=1)).verdict is Verdict.NO_FAILURE
 
 
 def test_gradients_are_compared_where_nothing_else_shows_and_taken_outside_of_autocast() -> None:

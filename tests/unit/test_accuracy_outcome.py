@@ -18,7 +18,7 @@ from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe import interpret
 from triage.probe.notes import agent_notes
 from triage.probe.run import Probe, ProbeRequest
-from triage.stories.comparison import comparison_note
+from triage.stories.accuracy_notes import comparison_note
 from triage.stories.findings import Findings
 from triage.stories.notes import notes_of
 

@@ -26,7 +26,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe import interpret
 from triage.probe.notes import agent_notes
 from triage.probe.run import Probe, ProbeRequest
-from triage.stories.comparison import (
+from triage.stories.accuracy_notes import (
     comparison_note,
     emulated_words,
     fails_by_rounding,

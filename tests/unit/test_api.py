@@ -18,8 +18,8 @@ from triage.errors import UsageError
 from triage.model.bisection import Bisection, Kind, to_json
 from triage.model.report import TriageReport as Tree
 from triage.report.store import load_report
-from triage.stories.bisect import Done
-from triage.stories.run import Run
+from triage.stories.bisect import BisectResult
+from triage.stories.run import RunResult
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FIRST = GOLDEN / "inductor_exception"
@@ -30,10 +30,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What the story was asked; it answers with a golden report."""
     calls: list[tuple[Any, ...]] = []
 
-    def run(target: Any, command: Any, settings: Any, emit: Any, *, own_stdin: bool) -> Run:
+    def run(target: Any, command: Any, settings: Any, emit: Any, *, own_stdin: bool) -> RunResult:
         calls.append((target, command, settings, own_stdin))
         emit("run_started", directory=str(FIRST))
-        return Run(load_report(FIRST), FIRST, 0)
+        return RunResult(load_report(FIRST), FIRST, 0)
 
     monkeypatch.setattr("triage.stories.run.run", run)
     return calls
@@ -118,9 +118,9 @@ def test_a_bisection_is_that_of_the_command(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "bisect.json").write_text(json.dumps(to_json(written)))
     asked: list[Any] = []
 
-    def bisect(ask: Any, settings: Any, emit: Any, *, own_stdin: bool) -> Done:
+    def bisect(ask: Any, settings: Any, emit: Any, *, own_stdin: bool) -> BisectResult:
         asked.append((ask.words, ask.wish.good, ask.wish.bad, settings.budget, own_stdin))
-        return Done(replace(written, summary="not redacted"), tmp_path, 0)
+        return BisectResult(replace(written, summary="not redacted"), tmp_path, 0)
 
     monkeypatch.setattr("triage.stories.bisect.bisect", bisect)
     found = triage.bisect(triage.load(FIRST), good="2.8.0", bad="2.9.0", budget=60)

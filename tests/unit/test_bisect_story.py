@@ -28,7 +28,7 @@ from triage.report.store import load_report
 from triage.session.events import Emitter, Event
 from triage.session.settings import Settings
 from triage.stories import bisect as story
-from triage.stories.bisect import Done, bisect, command_line
+from triage.stories.bisect import BisectResult, bisect, command_line
 from triage.stories.bisect_subject import find_subject
 from triage.stories.runs import runs_in
 
@@ -86,7 +86,7 @@ def ask(tmp_path: Path, *words: str, **changes: object) -> Ask:
     return replace(Ask(words or ("train.py",), str(tmp_path)), **changes)
 
 
-def go(question: Ask, out: Path | None = None, resume: Path | None = None, **settings: object) -> Done:
+def go(question: Ask, out: Path | None = None, resume: Path | None = None, **settings: object) -> BisectResult:
     return bisect(question, Settings(out=out, **settings), Emitter(), resume)
 
 

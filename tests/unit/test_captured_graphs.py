@@ -237,4 +237,3 @@ def test_the_line_that_an_operation_of_the_error_stands_on() -> None:
     assert named_line([called], called.graph_id, "aten.addmm.default") is None  # one or the other
     assert named_line([called], called.graph_id, "aten.matmul") == product.where
     assert named_line([called, lowered], "another", "aten.addmm.default") is None
-    assert named_line([called, lowered], called.graph_id, None) is None

@@ -19,7 +19,7 @@ from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.choose import MOST_LARGER, SMALLER_FAILED, Attempt, InterruptedReductionError
 from triage.reduce.interface import Met, NoReduction, Problem, Reduction
-from triage.reduce.verifying import Reproduced, Shown
+from triage.reduce.verifying import FreshRuns, Reproduced
 from triage.report.wording import reproducer_claim
 from triage.session.events import Emitter, Journal
 from triage.stories.resume import earlier_run
@@ -27,7 +27,7 @@ from triage.trial.facts import not_run
 
 
 def test_an_interrupt_during_the_verification_keeps_the_script(tmp_path: Path) -> None:
-    def interrupted(source: str, runs: int) -> Shown:
+    def interrupted(source: str, runs: int) -> FreshRuns:
         raise KeyboardInterrupt
 
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), tmp_path)
@@ -44,7 +44,7 @@ def test_what_is_enough_to_name_the_operation_is_not_verified_and_not_called_so(
         def reduce(self, *_: Any) -> Reduction:
             return replace(super().reduce(), ops=1, minimal=False, enough=True, siblings=(Met(SIGNATURE, "other"),))
 
-    def never(source: str, runs: int) -> Shown:
+    def never(source: str, runs: int) -> FreshRuns:
         raise AssertionError("nobody asked for it")
 
     assert SIGNATURE is not None
@@ -62,7 +62,7 @@ def test_a_script_that_was_reduced_as_text_has_the_operations_of_its_failing_gra
     graph = case([tensor("x", 4)], nodes, "%y")  # nothing uses z, but it may be what the backend chokes on
     failing = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True, graph=graph)
     problem = Problem(SIGNATURE, stage, "eager", None, (), tmp_path)
-    found, _ = chosen(problem, [Finds()], lambda *_: Shown([failing] * 3))
+    found, _ = chosen(problem, [Finds()], lambda *_: FreshRuns([failing] * 3))
     assert found.verified
     assert found.ops == ops
 
@@ -77,9 +77,9 @@ def test_where_the_smallest_does_not_hold_the_next_larger_one_is_tried(tmp_path:
     passing = CandidateResult(Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
     asked: list[str] = []
 
-    def verify(source: str, runs: int) -> Shown:
+    def verify(source: str, runs: int) -> FreshRuns:
         asked.append(source)
-        return Shown([failing if source == "large\n" else passing] * runs)
+        return FreshRuns([failing if source == "large\n" else passing] * runs)
 
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
     found, _ = chosen(problem, [FindsTwo()], verify)
@@ -92,7 +92,7 @@ def controlled(engine: Any, controls: dict[str, CandidateResult], script: str | 
     """What is chosen where every script fails the same way, and ends like this on the passing rung."""
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path(), passing="aot_eager")
     found, notes = chosen(
-        problem, [engine], lambda source, runs: Shown([FAILS] * runs, controls[source]), script=script
+        problem, [engine], lambda source, runs: FreshRuns([FAILS] * runs, controls[source]), script=script
     )
     return found, list(notes)
 
@@ -158,7 +158,7 @@ def test_the_comment_on_top_has_the_error_of_the_reproducer_itself(
     found, _ = chosen(
         Problem(wanted, Stage.DYNAMO, "eager", None, (), Path()),
         [FindsCommented()],
-        lambda source, runs: Shown([failing(message) for message in messages]),
+        lambda source, runs: FreshRuns([failing(message) for message in messages]),
         oracle=oracle,
         emit=lambda kind, **facts: told.append(facts.get("count")),
     )
@@ -175,7 +175,7 @@ def test_what_the_budget_left_no_time_to_verify_is_kept_and_said_not_to_be_verif
     found, _ = chosen(
         Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path()),
         [Finds()],
-        lambda source, runs: Shown(ran),
+        lambda source, runs: FreshRuns(ran),
         spent=True,
     )
     assert (found.verified, found.verified_runs, found.runs) == (False, 2, 2)
@@ -211,7 +211,7 @@ def test_ctrl_c_while_other_failures_are_looked_at_keeps_what_was_verified(tmp_p
 
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
     with pytest.raises(InterruptedReductionError) as caught:
-        chosen(problem, [MetAnother()], lambda source, runs: Shown([FAILS] * runs), runner=Interrupted())
+        chosen(problem, [MetAnother()], lambda source, runs: FreshRuns([FAILS] * runs), runner=Interrupted())
     best = caught.value.best
     assert best.verified and best.source == "raise KeyError('boom')\n"
 
@@ -255,9 +255,9 @@ class Ends:
 def test_what_no_person_writes_gives_way_to_a_text_that_reads_better(
     tmp_path: Path, text: str, lines: int, holds: bool, taken: str
 ) -> None:
-    def verify(source: str, runs: int) -> Shown:
+    def verify(source: str, runs: int) -> FreshRuns:
         outcome = BOOM if holds or "_make_dual" in source else Outcome(OutcomeKind.OK)
-        return Shown([CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True)] * runs, None)
+        return FreshRuns([CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True)] * runs, None)
 
     graph = Ends("torch._C._functorch._make_dual(x)\n", 20, "the captured graph")
     attempts = [
@@ -280,9 +280,9 @@ def test_a_reduction_is_told_before_it_is_verified(tmp_path: Path) -> None:
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), tmp_path)
     order: list[str] = []
 
-    def verify(source: str, runs: int) -> Shown:
+    def verify(source: str, runs: int) -> FreshRuns:
         order.append("verified")
-        return Shown([CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)] * runs)
+        return FreshRuns([CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)] * runs)
 
     attempts = [Attempt(Finds(), ORACLE)]
     chosen(problem, attempts, verify, news=lambda reduction: order.append(reduction.source))
@@ -295,9 +295,9 @@ def test_a_run_that_is_gone_on_with_verifies_anew_only_what_did_not_hold(tmp_pat
     passing = CandidateResult(Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
     asked: list[str] = []
 
-    def verify(source: str, runs: int) -> Shown:
+    def verify(source: str, runs: int) -> FreshRuns:
         asked.append(source)
-        return Shown([failing] * failing_runs + [passing] * (runs - failing_runs))
+        return FreshRuns([failing] * failing_runs + [passing] * (runs - failing_runs))
 
     def gone_on_with(emit: Emitter, verified: Mapping[str, Any]) -> Reproduced | None:
         assert SIGNATURE is not None
@@ -329,9 +329,9 @@ def lines(count: int) -> str:
 def test_among_many_larger_ones_the_smallest_that_holds_is_found_in_few_tries(least: int, shown: int | None) -> None:
     asked: list[str] = []
 
-    def verify(source: str, runs: int) -> Shown:
+    def verify(source: str, runs: int) -> FreshRuns:
         asked.append(source)
-        return Shown([FAILS if len(source) >= len(lines(least)) else PASSES] * runs)
+        return FreshRuns([FAILS if len(source) >= len(lines(least)) else PASSES] * runs)
 
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path())
     found, notes = chosen(problem, [FindsMany()], verify)
@@ -353,10 +353,10 @@ class GaveUp(Finds):
 def test_what_failed_each_time_is_kept_at_an_interrupt_also_where_it_fails_below_too(interrupted_in: str) -> None:
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path(), passing="aot_eager")
 
-    def verify(source: str, runs: int) -> Shown:
+    def verify(source: str, runs: int) -> FreshRuns:
         if source == "the script\n":
             raise KeyboardInterrupt
-        return Shown([FAILS] * runs, FAILS)
+        return FreshRuns([FAILS] * runs, FAILS)
 
     engines = [Finds(), GaveUp()] if interrupted_in == "the next engine" else [Finds()]
     with pytest.raises(InterruptedReductionError) as caught:

@@ -15,7 +15,7 @@ from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Reproducer
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.interface import NoReduction, Problem
-from triage.reduce.verifying import Shown
+from triage.reduce.verifying import FreshRuns
 from triage.report.wording import reproducer_claim
 from triage.trial.facts import not_run
 
@@ -25,7 +25,7 @@ from triage.trial.facts import not_run
 def on_its_own(engine: Any, own: dict[str, CandidateResult]) -> Any:
     """What is chosen where every script fails the same way, and ends like this with the program's own backend."""
     problem = Problem(SIGNATURE, Stage.AOT_AUTOGRAD, "aot_eager", None, (), Path(), own_rung="inductor")
-    found, _ = chosen(problem, [engine], lambda source, runs: Shown([FAILS] * runs, PASSES, own[source]))
+    found, _ = chosen(problem, [engine], lambda source, runs: FreshRuns([FAILS] * runs, PASSES, own[source]))
     return found
 
 
@@ -79,7 +79,7 @@ def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_ne
     found, _ = chosen(
         Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (case,), Path(), passing="aot_eager"),
         [Nothing()],
-        lambda source, runs: Shown([FAILS if fails in source else PASSES] * runs),
+        lambda source, runs: FreshRuns([FAILS if fails in source else PASSES] * runs),
         runner=Passing(),
     )
     assert shown in found.source and found.notes[-1] == note
@@ -98,9 +98,9 @@ def test_graphs_that_passed_as_they_are_are_not_all_asked_in_fresh_processes(who
 
     asked: list[str] = []
 
-    def verify(source: str, runs: int) -> Shown:
+    def verify(source: str, runs: int) -> FreshRuns:
         asked.append(source)
-        return Shown([PASSES] * runs)
+        return FreshRuns([PASSES] * runs)
 
     cases = (case(0.125), case(0.25))
     chosen(

@@ -19,7 +19,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.session.settings import Settings
 from triage.stories.assemble import _signature
 from triage.stories.headline import what_it_comes_of
-from triage.stories.shown import fails_by_itself
+from triage.stories.reproducer_facts import fails_by_itself
 from triage.stories.ways_round import worth_trying
 
 REFS = "/opt/torch/_refs/__init__.py"

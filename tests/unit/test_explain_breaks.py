@@ -3,8 +3,7 @@
 import pytest
 
 from triage.explain.advice import advice, trial_of
-from triage.explain.breaks import graph_breaks, trials, tried, words_of
-from triage.explain.fullgraph import first_to_fail
+from triage.explain.breaks import first_to_fail, graph_breaks, trials, tried, words_of
 from triage.explain.times import by_phase, compile_time
 from triage.model.explanation import GraphBreak
 from triage.model.outcome import Frame, Outcome, RaisedException

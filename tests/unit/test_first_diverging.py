@@ -5,7 +5,7 @@ from dataclasses import replace
 from stand_ins import inquiry
 
 from triage.culprit.first_diverging import Diverging, first_diverging
-from triage.judge.comparison import AnyWrong
+from triage.judge.comparison import AnyWrongOracle
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import FailureSignature
 from triage.model.accuracy import WrongResult
@@ -47,7 +47,7 @@ class WrongWith:
 
 
 def asked(case: GraphCase, runner: WrongWith, *likely: GraphNode, seconds: float = 0.0) -> Diverging | None:
-    asking = inquiry(runner, oracle=AnyWrong(SIGNATURE), budget=Clock(seconds))
+    asking = inquiry(runner, oracle=AnyWrongOracle(SIGNATURE), budget=Clock(seconds))
     return first_diverging([Candidate(case, Form(check="values"))], likely, asking)
 
 
@@ -120,7 +120,7 @@ def test_a_prefix_returns_what_the_rest_reads() -> None:
 
 
 def test_the_oracle_takes_any_kind_and_believes_the_agent() -> None:
-    oracle = AnyWrong(SIGNATURE)
+    oracle = AnyWrongOracle(SIGNATURE)
     ended = WrongWith("x").run("x")
     assert oracle.judge(ended).verdict.value == "same_failure"
     assert oracle.judge(WrongWith("y").run("x")).verdict.value == "no_failure"

@@ -17,7 +17,7 @@ from triage.reduce.interface import Problem
 from triage.reduce.verifying import VERIFY_RUNS, Reproduced
 from triage.stories import given_up
 from triage.stories.attempts import CHECK_NOTE
-from triage.stories.findings import Asked, Findings
+from triage.stories.findings import Findings, GraphAnswer
 
 WRONG = Wrongness("values", "output 0")
 GRAPH = "# a comment\nassert same(f(x), torch.compile(f)(x))\n"
@@ -32,7 +32,7 @@ def findings() -> Findings:
     session: Any = SimpleNamespace(emit=lambda kind, **facts: None)
     walk: Any = SimpleNamespace(on_graph={"inductor": object()})
     found = Findings(session, Target("python", (), Path(), None), (), walk)
-    found.asked = Asked(problem(), GRAPH)
+    found.graph_answer = GraphAnswer(problem(), GRAPH)
     return found
 
 
@@ -60,7 +60,7 @@ def reduced(runs: int = VERIFY_RUNS) -> Findings:
 
 def test_what_was_found_of_a_graph_is_taken_up_where_it_is_to_blame_after_all() -> None:
     found = reduced()
-    found.asked = Asked(problem(), GRAPH.replace("a comment", "another"))
+    found.graph_answer = GraphAnswer(problem(), GRAPH.replace("a comment", "another"))
     assert given_up.recall(found, problem())
     assert found.reproduced is not None and found.reproduced.source == "assert f(x)"
     assert found.reproduced.notes == ("one",)  # the script's check is no longer what fails
@@ -79,11 +79,11 @@ def test_what_was_found_of_a_graph_is_taken_up_where_it_is_to_blame_after_all() 
 )
 def test_another_question_is_asked(asked: str | None, now: Problem) -> None:
     found = reduced()
-    found.asked = None if asked is None else Asked(problem(), asked)
+    found.graph_answer = None if asked is None else GraphAnswer(problem(), asked)
     assert not given_up.recall(found, now) and found.reproduced is None
 
 
 def test_a_reproducer_that_was_not_verified_is_looked_for_again() -> None:
     found = reduced(runs=0)
-    found.asked = Asked(problem(), GRAPH)
+    found.graph_answer = GraphAnswer(problem(), GRAPH)
     assert not given_up.recall(found, problem())

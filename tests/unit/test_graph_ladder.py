@@ -205,9 +205,9 @@ def test_what_is_forgotten_is_as_it_was_before_it_was_found(walk: Make) -> None:
         "command",
         "walk",
         "environment",
-        "passing",
+        "passing_graphs",
         "silent",
-        "earlier",
+        "given_up",
         "notes",
         "incomplete",
         "bug",
@@ -227,7 +227,7 @@ def test_nothing_is_left_of_graphs_that_tell_nothing(walk: Make, monkeypatch: py
     found.walk.first()
     monkeypatch.setattr(graph_ladder, "_answers", lambda found: {})
     assert not graph_ladder.asked(found)
-    assert (found.cases, found.capture_note, found.asked) == ((), None, None)
+    assert (found.cases, found.capture_note, found.graph_answer) == ((), None, None)
 
 
 @pytest.mark.parametrize("also", [True, False])

@@ -14,7 +14,7 @@ from triage.judge.oracle import SignatureOracle
 from triage.model.outcome import AgentNotes
 from triage.model.stage import Stage
 from triage.reduce.interface import Problem, Reduction
-from triage.reduce.verifying import Shown, verified
+from triage.reduce.verifying import FreshRuns, verified
 
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
 
@@ -34,5 +34,5 @@ def test_no_graph_is_counted_where_dynamo_fails_while_it_traces(wrapper: str, st
     ran = CandidateResult(BOOM, AgentNotes(), signature, compiled=True, graph=GRAPH)
     text = Reduction("text\n", "text", "source", None, 3, 1.0, True, True)
     problem = Problem(signature, stage, "aot_eager", None, (), Path())
-    made = verified(text, problem, SignatureOracle(signature), lambda *_: Shown([ran]), lambda *_, **__: None)
+    made = verified(text, problem, SignatureOracle(signature), lambda *_: FreshRuns([ran]), lambda *_, **__: None)
     assert (made.ops, made.seen_graph is not None) == (ops, ops is not None)

@@ -11,7 +11,7 @@ from triage.culprit.guards import ANEW, GUARDS, LEFT_OUT, search_guards
 from triage.culprit.subsystem import Searched
 from triage.locate.conclude import Conclusion
 from triage.model.stage import Stage, Symptom
-from triage.stories.known import cause_of
+from triage.stories.known_cause import cause_of
 
 HOOKS = LEFT_OUT[0].setting
 

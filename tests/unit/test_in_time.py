@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from triage.reduce.interface import NoReduction, Reduction
-from triage.reduce.sound import Sound
+from triage.reduce.interface import NoReduction, Reduction, SafeEngine
 from triage.session.settings import Settings
 from triage.stories.findings import Findings
 from triage.trial.interface import Resources
@@ -42,7 +41,7 @@ class Engine:
 def test_whether_the_budget_ended_a_search(complete: bool | None, left: float, late: bool) -> None:
     told: list[str] = []
     budget = SimpleNamespace(left=lambda: left)
-    engine = Sound(Engine(complete=complete), lambda _: None, lambda: told.append("late"))
+    engine = SafeEngine(Engine(complete=complete), lambda _: None, lambda: told.append("late"))
     found = engine.reduce(None, Resources(None, None, budget, None))
     assert isinstance(found, NoReduction) is (complete is None)
     assert bool(told) is late

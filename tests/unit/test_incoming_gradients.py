@@ -15,7 +15,7 @@ from triage.judge.signature import signature_of
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage, Verdict
-from triage.reduce import compare
+from triage.reduce import failing_comparison
 from triage.reduce.graph.canonical import canonical
 from triage.reduce.graph.edits import Cut, Keep
 from triage.reduce.graph.passes import fills, gradients
@@ -99,7 +99,7 @@ def compared(failing: str, *cases: GraphCase) -> tuple[Any, list[str]]:
     runner = fail_where(lambda source: failing in source, FAILED)
     assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, cases, Path("x"))
-    return compare.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)), runner.asked
+    return failing_comparison.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)), runner.asked
 
 
 def test_the_graph_with_the_scripts_own_gradients_is_asked_first() -> None:
@@ -132,19 +132,19 @@ def test_what_passed_is_not_asked_again_and_all_of_it_is_known_to_pass(monkeypat
     assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (training(),), Path("x"))
 
-    def ask(verdict: Verdict, passing: compare.Passing, problem: Problem = problem) -> int:
+    def ask(verdict: Verdict, passing: failing_comparison.PassingGraphs, problem: Problem = problem) -> int:
         runner = fail_where(lambda source: False)
-        assert compare.comparison_of(problem, runner, Answering(verdict), Clock(0.0), passing) is None
+        assert failing_comparison.comparison_of(problem, runner, Answering(verdict), Clock(0.0), passing) is None
         return len(runner.asked)
 
-    passing = compare.Passing()
+    passing = failing_comparison.PassingGraphs()
     count = ask(Verdict.UNRESOLVED, passing)
     assert count > 0 and not passing.all_of_them and ask(Verdict.NO_FAILURE, passing) == count
     assert passing.all_of_them and ask(Verdict.NO_FAILURE, passing) == 0 and passing.all_of_them
-    more = [replace(training(), graph_id=f"0/{number}") for number in range(compare.CASES + 1)]
+    more = [replace(training(), graph_id=f"0/{number}") for number in range(failing_comparison.CASES + 1)]
     ask(Verdict.NO_FAILURE, passing, replace(problem, cases=tuple(more)))
     assert not passing.all_of_them  # one was left out
-    monkeypatch.setattr(compare, "SECONDS", -1.0)
+    monkeypatch.setattr(failing_comparison, "SECONDS", -1.0)
     ask(Verdict.NO_FAILURE, passing)
     assert not passing.all_of_them
 
@@ -152,7 +152,7 @@ def test_what_passed_is_not_asked_again_and_all_of_it_is_known_to_pass(monkeypat
 def test_likely_questions_come_before_dear_ones_and_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     _, texts = compared("nothing", training(), training(ARRIVED))
     assert ["torch.float64" in text for text in texts[:2]] == [True, True]
-    monkeypatch.setattr(compare, "SECONDS", -1.0)
+    monkeypatch.setattr(failing_comparison, "SECONDS", -1.0)
     assert compared("nothing", training()) == (None, [])
 
 
@@ -188,5 +188,5 @@ def test_a_graph_of_one_dtype_is_asked_for_a_reference_in_another_once() -> None
     runner = Runner(of_one_dtype)
     forward = replace(training(), backward=False, direction="forward")
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (forward, training()), Path("x"))
-    assert compare.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)) is None
+    assert failing_comparison.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)) is None
     assert [doubled(text) for text in runner.asked].count(True) == 1 < len(runner.asked)

@@ -13,7 +13,7 @@ from triage.agent import boot
 from triage.locate.conclude import Conclusion
 from triage.model.stage import OwnFault, Stage, Symptom
 from triage.probe.notes import agent_notes
-from triage.stories.known import cause_of
+from triage.stories.known_cause import cause_of
 
 torch = pytest.importorskip("torch")
 boot.load_agent()

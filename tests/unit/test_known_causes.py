@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from triage.culprit.known_causes import TABLE, Row
-from triage.culprit.matching import known_row, lies_in_environment, told_cause
+from triage.culprit.match_known_cause import known_row, lies_in_environment, told_cause
 from triage.model.outcome import CompileCall, Outcome, RaisedException
 from triage.model.report import KnownCause
 from triage.model.stage import OutcomeKind, Stage

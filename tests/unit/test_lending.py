@@ -24,7 +24,7 @@ from triage.session.settings import Settings
 from triage.stories import screening
 from triage.stories import sweep as sweeping
 from triage.stories.screening import Screening
-from triage.stories.sweep_setup import Ready
+from triage.stories.sweep_setup import SweepStart
 from triage.sweep.store import Store
 
 SCREEN = Settings(screen=True)
@@ -213,7 +213,7 @@ def test_a_second_ctrl_c_in_the_end_of_a_sweep_leaves_no_interpreter_behind(tmp_
 
     given_back: list[str] = []
     monkeypatch.setattr(sweeping._Sweeping, "give_back", lambda self: given_back.append(self.engine.name))
-    ready = Ready((), Store(tmp_path / "sweep"))
+    ready = SweepStart((), Store(tmp_path / "sweep"))
     with pytest.raises(KeyboardInterrupt):
         sweeping.sweep(ready, Settings(), Ending(), lambda *_, **__: None)
     assert given_back == ["local"]

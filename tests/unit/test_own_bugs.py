@@ -21,15 +21,14 @@ from triage.reduce import choose as choosing
 from triage.reduce.choose import BrokenReductionError
 from triage.reduce.graph import engine as graph_engine
 from triage.reduce.graph.engine import NativeEngine
-from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.sound import Sound
+from triage.reduce.interface import NoReduction, Problem, Reduction, SafeEngine
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts.texts import Request
+from triage.reduce.text.starts.texts import KnownFailure
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Module, Trace
-from triage.reduce.verifying import Reproduced, Shown
+from triage.reduce.verifying import FreshRuns, Reproduced
 from triage.stories import run as story
 from triage.trial.driver import Driver
 from triage.trial.interface import Resources
@@ -81,7 +80,7 @@ def test_a_text_that_failed_by_then_is_the_result(monkeypatch: pytest.MonkeyPatc
 
     trace = Trace({"__main__": Module("__main__", program)})
     around = Around(Path(), Path(), None, False, lambda *_, **__: None)
-    is_kept(Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run())
+    is_kept(Reducing(bench, Validity(), lambda: trace, KnownFailure(0, (), "eager"), around, lambda: None).run())
 
 
 class Stumbles(Finds):
@@ -90,13 +89,13 @@ class Stumbles(Finds):
 
 
 def best_of(*engines: Any) -> Reproduced | None:
-    found, _ = chosen(problem(), engines, lambda source, runs: Shown([FAILS] * runs), runner=TextRunner())
+    found, _ = chosen(problem(), engines, lambda source, runs: FreshRuns([FAILS] * runs), runner=TextRunner())
     return found
 
 
 def test_the_next_engine_has_its_turn() -> None:
     met: list[Exception] = []
-    found = best_of(*(Sound(engine, met.append, lambda: None) for engine in (Stumbles(), Finds())))
+    found = best_of(*(SafeEngine(engine, met.append, lambda: None) for engine in (Stumbles(), Finds())))
     assert found is not None and found.verified
     assert [type(each) for each in met] == [ZeroDivisionError]
     assert any("triage met a bug of its own (ZeroDivisionError)" in note for note in found.notes)

@@ -14,8 +14,8 @@ from triage.model.own_code import OwnCode
 from triage.model.report import ReportVerdict, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.stories.headline import with_headline
-from triage.stories.known import cause_of
-from triage.stories.run import Run
+from triage.stories.known_cause import cause_of
+from triage.stories.run import RunResult
 from triage.stories.whose_code import own_code, what_to_mend
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
@@ -213,7 +213,7 @@ def test_whose_a_backend_is_and_where() -> None:
 def test_the_next_step_is_not_an_issue_of_pytorchs(file: str, says: str) -> None:
     verdict = ReportVerdict(Symptom.WRONG_RESULT, Stage.BACKEND)
     report = TriageReport({}, (), verdict, own_code=own_backend_of(brought(file)))
-    assert _next(Run(report, Path("out"), 0)).startswith(says)
+    assert _next(RunResult(report, Path("out"), 0)).startswith(says)
 
 
 def test_the_cause_is_looked_at_first() -> None:

@@ -13,7 +13,7 @@ from browser import CHROMIUM, Browser, Page
 from page_elements import EVIL
 from page_samples import PAGES, everything
 
-from triage.report.render import render
+from triage.report.formats import render
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 

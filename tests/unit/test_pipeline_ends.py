@@ -23,7 +23,7 @@ from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe
 from triage.probe.target import Target
 from triage.reduce.interface import Reduction
-from triage.reduce.verifying import Count, as_it_is
+from triage.reduce.verifying import Verification, as_it_is
 from triage.session.clock import BudgetSpentError
 from triage.session.events import Emitter, Event
 from triage.session.settings import Settings
@@ -32,7 +32,7 @@ from triage.stories import run_files
 from triage.stories import target as asked_target
 from triage.stories.findings import Findings
 from triage.stories.target import AskedTarget
-from triage.stories.verify import Told
+from triage.stories.verify import VerifyResult
 from triage.trial.runner import ForkServerRunner
 
 
@@ -76,7 +76,7 @@ def test_where_only_the_operation_was_looked_for_the_run_can_be_gone_on_with(
     made = Reduction("import torch\n", "native", "graph", 1, 2, 1.0, minimal=False, complete=True, enough=True)
 
     def find_out(found: Findings, asked: AskedTarget) -> None:
-        found.reproduced = as_it_is(made, Count())
+        found.reproduced = as_it_is(made, Verification())
 
     monkeypatch.setattr(story, "_find_out", find_out)
     quiet_run()[1]()
@@ -251,7 +251,7 @@ def test_a_letter_that_the_terminal_does_not_know_does_not_cost_the_answer(
     asked = "what \N{INFINITY} is"
     out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr(sys, "stdout", out)
-    monkeypatch.setattr("triage.stories.verify.verify_again", lambda *_: Told(True, (asked,)))
+    monkeypatch.setattr("triage.stories.verify.verify_again", lambda *_: VerifyResult(True, (asked,)))
     assert ended(["verify", str(tmp_path)]) == 0
     out.flush()
     assert out.buffer.getvalue() == b"what \\u221e is\n"

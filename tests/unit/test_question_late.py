@@ -15,7 +15,7 @@ from triage.judge.oracle import SignatureOracle
 from triage.model.outcome import AgentNotes
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.interface import Problem, Reduction
-from triage.reduce.verifying import Shown, verified
+from triage.reduce.verifying import FreshRuns, verified
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -38,7 +38,7 @@ def test_the_limit_follows_what_the_reproducer_took_where_it_was_verified(
 
     assert SIGNATURE is not None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
-    shown = Shown([ran(took / 2), ran(took), CandidateResult(LATE, AgentNotes(), None, compiled=True)])
+    shown = FreshRuns([ran(took / 2), ran(took), CandidateResult(LATE, AgentNotes(), None, compiled=True)])
     small = Reduction("text\n", "native", "source", None, 3, 1.0, True, True)
     made = verified(small, problem, SignatureOracle(SIGNATURE), lambda *_: shown, lambda *_, **__: None)
     assert (made.slowest, seconds_of(made.slowest)) == (took, limit)

@@ -25,7 +25,7 @@ from triage.reduce.graph.starts import starts
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printing.literals import numbers_in
 from triage.reduce.printing.printer import Form
-from triage.reduce.verifying import Count, as_it_is
+from triage.reduce.verifying import Verification, as_it_is
 from triage.trial.driver import Repeats
 from triage.trial.interface import Resources
 
@@ -419,7 +419,7 @@ def test_a_flaky_failure_is_repeated():
         return target("torch.lerp")(graph) if runs[text] % 3 == 0 else None
 
     runner = FreeRunner(every_third)
-    engine = NativeEngine(render=runner.render, repeats=Repeats(3, 1))
+    engine = NativeEngine(render=runner.render, repeats=Repeats(3))
     found = engine.reduce(
         problem(model()), Resources(runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
     )
@@ -434,9 +434,9 @@ def test_what_is_minimal_is_told_so_where_only_its_neighbour_is_missing(monkeypa
     monkeypatch.setattr(graph_engine, "nearest_passing", out_of_time)
     found, _ = reduce(contains(3), chain(5))
     assert isinstance(found, Reduction) and (found.minimal, found.complete) == (True, False)
-    made = as_it_is(found, Count(runs=3, verified_runs=3))
+    made = as_it_is(found, Verification(runs=3, verified_runs=3))
     assert made.minimal and not any("cut short" in note for note in made.notes)
-    half = as_it_is(replace(found, minimal=False), Count(runs=3, verified_runs=3))
+    half = as_it_is(replace(found, minimal=False), Verification(runs=3, verified_runs=3))
     assert any("cut short" in note for note in half.notes)
 
 

@@ -21,8 +21,8 @@ from triage.model.report import (
     WayRound,
 )
 from triage.model.stage import Stage, Symptom
+from triage.report.formats import render
 from triage.report.limits import ISSUE_LIMIT, issue_size
-from triage.report.render import render
 from triage.report.sources import Sources
 
 PARSER = MarkdownIt("commonmark").enable("table")

@@ -16,8 +16,8 @@ from page_elements import EVIL, Elements, poisoned
 
 from triage.model.codec import decode
 from triage.model.report import TriageReport
+from triage.report.formats import render
 from triage.report.redact import Redactor
-from triage.report.render import render
 from triage.report.sources import Sources, read_sources
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -31,8 +31,8 @@ from triage.model.report import (
 from triage.model.stage import Stage, Symptom
 from triage.report import formats as formats_package
 from triage.report import templates as issue_module
+from triage.report.formats import render
 from triage.report.limits import ISSUE_LIMIT, issue_size
-from triage.report.render import render
 from triage.report.sources import Sources
 from triage.report.templates import templates_dir
 from triage.report.titles import title

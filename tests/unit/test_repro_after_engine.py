@@ -20,7 +20,7 @@ from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.minifier.checkpoints import Checkpoint
 from triage.reduce.minifier.choice import Minifier, lost_input
-from triage.reduce.minifier.engine import Attempt, ReproAfterEngine
+from triage.reduce.minifier.engine import MinifierRun, ReproAfterEngine
 from triage.reduce.minifier.launcher import Dumped, Minified
 from triage.trial.interface import Resources
 
@@ -101,16 +101,16 @@ class Time:
         return self.seconds <= 0
 
 
-def attempt(bench: ScriptedBench, runner: ScriptedRunner | None = None, budget: Time | None = None) -> Attempt:
+def attempt(bench: ScriptedBench, runner: ScriptedRunner | None = None, budget: Time | None = None) -> MinifierRun:
     problem = Problem(signature_of(SAME), Stage.INDUCTOR, "inductor", None, (), Path("unused"))
     oracle = SignatureOracle(problem.signature)
-    return Attempt(
+    return MinifierRun(
         problem, Minifier("aot", 2), bench,
         Resources(runner or ScriptedRunner(), oracle, budget or Time(), lambda kind, **facts: None),
     )  # fmt: skip
 
 
-def outcome_of(made: Attempt) -> Reduction | NoReduction:
+def outcome_of(made: MinifierRun) -> Reduction | NoReduction:
     made.go(300.0, 600.0)
     return made.result()
 

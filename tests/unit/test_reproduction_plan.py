@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from printer_cases import case, meta, node, tensor
 
-from triage.judge.comparison import ComparisonOracle, FirstComparison, PrintedOracle
+from triage.judge.comparison import ComparisonOracle, FirstComparisonOracle, PrintedOracle
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
@@ -127,7 +127,7 @@ def test_of_what_a_program_only_prints_a_call_is_tried_first_and_then_its_text(t
     conclusion = concluded(PRINTED, Stage.DYNAMO)
     oracle = PrintedOracle(conclusion.signature)
     of_call, of_text = attempts_for(found(conclusion, tmp_path), conclusion, oracle)
-    assert isinstance(of_call.oracle, FirstComparison) and of_text.oracle is oracle
+    assert isinstance(of_call.oracle, FirstComparisonOracle) and of_text.oracle is oracle
     assert (of_call.note, of_text.note) == (PRINTED_NOTE, PRINTED_TEXT_NOTE)
     first, second = of_call.engine, of_text.engine
     assert first.patience is second.patience and first.traced is second.traced, "what one has learned the other knows"

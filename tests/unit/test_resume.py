@@ -127,9 +127,9 @@ def test_a_run_that_has_come_to_its_end_is_shown_and_not_run_again(
     (tmp_path / "train.py").write_text("")
     asked = []
 
-    def run(target: Target, command: object, settings: Settings, *_: object) -> story.Run:
+    def run(target: Target, command: object, settings: Settings, *_: object) -> story.RunResult:
         asked.append(settings)
-        return story.Run(load_report(tmp_path), tmp_path, 0)
+        return story.RunResult(load_report(tmp_path), tmp_path, 0)
 
     monkeypatch.setattr(story, "run", run)
     with pytest.raises(SystemExit) as ended:

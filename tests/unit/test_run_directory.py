@@ -73,5 +73,5 @@ def _misused(settings: Settings, cwd: Path) -> Iterator[None]:
 @pytest.mark.parametrize("out", ["file", "file/run"])
 def test_a_directory_that_cannot_be_made_is_the_users_to_change(tmp_path: Path, out: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be written"):
         open_session(Settings(out=Path(out)), "train", tmp_path, Emitter())

@@ -13,7 +13,7 @@ from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.trial.limits import LEAST_MEMORY_MB, default_jobs, default_memory_mb, usable_cores
-from triage.trial.pool import TOO_LATE, Company, PooledRunner, Query
+from triage.trial.pool import TOO_LATE, PooledRunner, Query, SharedOrAlone
 
 
 class Sleeper(PooledRunner):
@@ -119,7 +119,7 @@ def test_what_runs_out_of_memory_beside_others_is_asked_again_alone() -> None:
 
 
 def test_one_that_is_interrupted_before_it_is_alone_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    company, entered = Company(), threading.Event()
+    company, entered = SharedOrAlone(), threading.Event()
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -18,8 +18,8 @@ from triage.model.outcome import AgentNotes, Outcome
 from triage.model.rungs import LADDER, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
-from triage.reduce.alone import alone, output_of
-from triage.stories.comparison import another_failure
+from triage.reduce.wrong_outputs import output_name, returning_only
+from triage.stories.accuracy_notes import another_failure
 from triage.stories.several_wrong import cut_to_one, shown_alone, told_apart
 
 GRAPH = case(
@@ -59,7 +59,7 @@ def findings(*wrongs: WrongResult) -> Any:
     walk.checked = Probe("c", "inductor", Outcome(OutcomeKind.EXCEPTION), None, notes, Path("x"))
     walk.conclusion = lambda: replace(concluded(), wrong=walk.checked.notes.wrong)
     session = SimpleNamespace(emit=lambda kind, **facts: None)
-    return SimpleNamespace(walk=walk, session=session, cases=(GRAPH,), also_wrong=(), asked=None, runner=None)
+    return SimpleNamespace(walk=walk, session=session, cases=(GRAPH,), also_wrong=(), graph_answer=None, runner=None)
 
 
 def test_what_is_wrong_where_the_script_passes_is_another_failure() -> None:
@@ -125,12 +125,12 @@ def test_the_graph_is_cut_to_the_value_that_is_told() -> None:
 
 
 def test_no_graph_is_cut_whose_outputs_cannot_be_told_apart() -> None:
-    assert output_of(GRAPH, ENERGY) == "energy"
+    assert output_name(GRAPH, ENERGY) == "energy"
     for other in (
         replace(GRAPH, level="aten"),
         replace(GRAPH, graph_id="0/1"),
         replace(GRAPH, outputs=(3, *GRAPH.outputs)),
         replace(GRAPH, outputs=GRAPH.outputs[:1]),
     ):
-        assert output_of(other, ENERGY) is None and alone([other], ENERGY) == ()
-    assert alone([replace(GRAPH, backward=True)], ENERGY) == ()
+        assert output_name(other, ENERGY) is None and returning_only([other], ENERGY) == ()
+    assert returning_only([replace(GRAPH, backward=True)], ENERGY) == ()

@@ -15,7 +15,7 @@ from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.interface import Met, Problem, Reduction
 from triage.reduce.siblings import compilers_own, without_values
-from triage.reduce.verifying import Reproduced, Shown
+from triage.reduce.verifying import FreshRuns, Reproduced
 
 
 def sibling(name: str, *frames: str) -> FailureSignature:
@@ -82,7 +82,7 @@ def test_another_failure_is_shown_on_made_up_values_or_not_at_all(
 def found_beside(engine: Any) -> Reproduced | None:
     """What is chosen where this engine alone is tried, and each script holds."""
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path(), passing="uncompiled")
-    found, _ = chosen(problem, [engine], lambda source, runs: Shown([FAILS] * runs), runner=Passing())
+    found, _ = chosen(problem, [engine], lambda source, runs: FreshRuns([FAILS] * runs), runner=Passing())
     return found
 
 

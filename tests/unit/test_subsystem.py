@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from stand_ins import BOOM, NOT_KNOWN, PASSED, Questions, inquiry, late, result
 
-from triage.culprit.parts import COUNTS, applications
+from triage.culprit.compiler_parts import COUNTS, applications
 from triage.culprit.settings import SWITCHES, inserted, mode_of, switches_for, text_for, why_not, with_switch
 from triage.culprit.subsystem import Searched, search_parts
 from triage.judge.judgement import CandidateResult

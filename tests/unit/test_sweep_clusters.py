@@ -10,9 +10,9 @@ from triage.model.stage import OutcomeKind
 from triage.model.sweep import Doubt, Fate
 from triage.sweep.clusters import Member, clustered, joined
 from triage.sweep.facts import Answer, Facts
-from triage.sweep.likeness import one_bug, shares
 from triage.sweep.outline import outline_of
-from triage.sweep.plan import Pass, Script, last_passes, members, next_passes
+from triage.sweep.plan import JobState, Pass, last_passes, members, next_passes
+from triage.sweep.same_bug import one_bug, shares
 
 LERP = "torch/_decomp/decompositions.py:lerp"
 BUILD = "torch/_inductor/cpp_builder.py:run_compile_cmd"
@@ -174,27 +174,27 @@ def test_clusters_come_by_size_with_known_causes_last_and_say_why() -> None:
     assert found[1].why == "The only script with this failure."
 
 
-def scripts(**facts: Facts | None) -> list[Script]:
+def scripts(**facts: Facts | None) -> list[JobState]:
     """Screened scripts, by name."""
     return [
-        Script(name, place, f"runs/{name}", {"screen": Answer(5, float(place), known)})
+        JobState(name, place, f"runs/{name}", {"screen": Answer(5, float(place), known)})
         for place, (name, known) in enumerate(facts.items())
     ]
 
 
-def answered(known: list[Script], name: str, which: Pass, facts: Facts) -> list[Script]:
+def answered(known: list[JobState], name: str, which: Pass, facts: Facts) -> list[JobState]:
     return [
         replace(each, answers={**each.answers, which.value: Answer(0, 9.0, facts)}) if each.name == name else each
         for each in known
     ]
 
 
-def asked(known: list[Script]) -> list[tuple[str, Pass]]:
+def asked(known: list[JobState]) -> list[tuple[str, Pass]]:
     return [(script.name, which) for script, which in next_passes(known)]
 
 
 def test_everything_is_screened_first() -> None:
-    known = [Script(name, place, "", {}) for place, name in enumerate("ab")]
+    known = [JobState(name, place, "", {}) for place, name in enumerate("ab")]
     assert asked(known) == [("a", Pass.SCREEN), ("b", Pass.SCREEN)]
     assert asked([replace(known[0], running=Pass.SCREEN), known[1]]) == [("b", Pass.SCREEN)]
 

@@ -19,7 +19,7 @@ from triage.reduce.text.data.standins import Masking, public_words, standins, to
 from triage.reduce.text.data.withheld import fewest, needed
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts.texts import Request
+from triage.reduce.text.starts.texts import KnownFailure
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Call, Module, Trace
 from triage.trial.driver import Driver
@@ -171,7 +171,7 @@ def test_the_words_that_a_failure_needs_and_no_others(tmp_path: Path):
         Resources(TextRunner(), TextOracle(lambda text: "zebra" in text), Unlimited(), lambda *a, **k: None),
         lambda s: s.text,
     )
-    found = needed(driver, trace, data, Request(0, (), "eager"))
+    found = needed(driver, trace, data, KnownFailure(0, (), "eager"))
     assert found is not None
     assert found.words == ("zebra",) and found.names == ("c.json",)
     assert "zebra" not in found.script.text and "open('c.json')" in found.script.text
@@ -195,7 +195,7 @@ def test_what_is_needed_as_it_is_is_shown_only_where_that_is_allowed(include: bo
         return Bench(driver, Search(driver, 1, Unlimited()), render, lambda script: script.text)
 
     around = Around(tmp_path, tmp_path, None, include, lambda kind, **facts: told.append((kind, facts)))
-    found = Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run()
+    found = Reducing(bench, Validity(), lambda: trace, KnownFailure(0, (), "eager"), around, lambda: None).run()
     assert isinstance(found, Reduction) and "open(" in found.source
     assert ("zebra" in found.source) == include
     assert found.needs == (() if include else ("c.json",)) and (found.private is None) == include
@@ -242,6 +242,6 @@ def test_a_search_that_is_cut_short_still_shows_eager_first(most: int, tmp_path:
         return Bench(driver, Search(driver, 1, budget), lambda script: script.text, lambda script: script.text)
 
     around = Around(tmp_path, tmp_path, None, False, lambda kind, **facts: None)
-    found = Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, budget.release).run()
+    found = Reducing(bench, Validity(), lambda: trace, KnownFailure(0, (), "eager"), around, budget.release).run()
     assert isinstance(found, Reduction) and not found.complete
     assert "# eager works\ntorch.compile(f)(" in found.source

@@ -17,7 +17,7 @@ from triage.reduce.text.checks.left_files import LeftFiles
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts.texts import Request
+from triage.reduce.text.starts.texts import KnownFailure
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Module, Trace
 from triage.trial.driver import Driver
@@ -69,8 +69,8 @@ def result_of(text: str, folder: Path, *needed: str, emit: Callable[..., None] =
 
     trace = Trace({"__main__": Module("__main__", text)} if text else {})
     around = Around(folder, folder, None, False, emit)
-    asked = Request(0, (), "eager")
-    return Reducing(bench, Validity(), lambda: trace, asked, (), around, lambda: None, files).run()
+    asked = KnownFailure(0, (), "eager")
+    return Reducing(bench, Validity(), lambda: trace, asked, around, lambda: None, files).run()
 
 
 def test_what_a_program_logs_into_goes_in_the_search(tmp_path: Path):

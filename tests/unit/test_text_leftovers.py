@@ -12,7 +12,7 @@ from triage.reduce.text.code.script import Script
 from triage.reduce.text.leftovers import without_leftovers
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts.texts import Request
+from triage.reduce.text.starts.texts import KnownFailure
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Module, Trace
 from triage.trial.driver import Driver
@@ -89,6 +89,6 @@ def test_they_go_where_time_ended(monkeypatch) -> None:
     monkeypatch.setattr(Search, "reduce", late)
     trace = Trace({"__main__": Module("__main__", CUT_SHORT)})
     around = Around(Path(), Path(), None, False, lambda kind, **facts: None)
-    found = Reducing(bench, Validity(), lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run()
+    found = Reducing(bench, Validity(), lambda: trace, KnownFailure(0, (), "eager"), around, lambda: None).run()
     assert isinstance(found, Reduction) and not found.complete
     assert "start" not in found.source and "here" not in found.source

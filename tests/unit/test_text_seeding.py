@@ -12,7 +12,7 @@ from triage.reduce.interface import Reduction
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts.texts import Request
+from triage.reduce.text.starts.texts import KnownFailure
 from triage.reduce.text.validity import RULES, SEEDED, Validity
 from triage.reduce.text.validity.seeding import unseeded, without_seeds
 from triage.reduce.text.watching.evidence import Module, Trace
@@ -100,6 +100,6 @@ def test_the_seeds_go_at_the_end_where_it_fails_each_time_without(in_each_run: b
     valid = Validity((*RULES, SEEDED))
     trace = Trace({"__main__": Module("__main__", PROGRAM)})
     around = Around(Path(), Path(), None, False, lambda kind, **facts: None)
-    found = Reducing(bench, valid, lambda: trace, Request(0, (), "eager"), (), around, lambda: None).run()
+    found = Reducing(bench, valid, lambda: trace, KnownFailure(0, (), "eager"), around, lambda: None).run()
     assert isinstance(found, Reduction) and ("manual_seed" in found.source) is seeded and "y =" not in found.source
     assert any("manual_seed" in one.source and "y =" not in one.source for one in (found, *found.larger))

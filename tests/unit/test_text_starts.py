@@ -12,7 +12,7 @@ from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.starts.direct import needed
 from triage.reduce.text.starts.executed import executed_part
 from triage.reduce.text.starts.failing_line import without_the_rest
-from triage.reduce.text.starts.texts import Request, starts, with_text
+from triage.reduce.text.starts.texts import KnownFailure, starts, with_text
 from triage.reduce.text.watching.evidence import (
     Call,
     Module,
@@ -62,7 +62,7 @@ def program(*calls: Call) -> Trace:
 
 INNER = Call(1, "forward", "<<net:Layer>>(<<net:Config>>(3))", "forward", "torch.randn(2, 3)", True, place=("net", 16))
 OUTER = Call(1, "forward", "<<net:Net>>(<<net:Config>>(3))", "forward", "torch.randn(2, 3)", True, place=("net", 10))
-ASKED = Request(1, (CompileCall(None, fullgraph=True),), "eager")
+ASKED = KnownFailure(1, (CompileCall(None, fullgraph=True),), "eager")
 
 
 def test_the_innermost_call_alone_comes_first():
@@ -175,7 +175,7 @@ def test_a_function_around_the_compiled_one_is_called_as_it_is():
 def test_a_function_that_its_decorator_compiles_is_not_compiled_once_more():
     text = "import torch\n@torch.compile(fullgraph=True)\ndef f(n):\n    return n\nf(1)\n"
     trace = Trace({"__main__": Module("__main__", text)}, calls=(Call(1, "<<__main__:f>>", None, None, "1"),))
-    alone = starts(trace, Request(1, (CompileCall(None, fullgraph=True),), "eager"))[0].text
+    alone = starts(trace, KnownFailure(1, (CompileCall(None, fullgraph=True),), "eager"))[0].text
     assert alone.count("torch.compile") == 1 and alone.endswith("\nf(1)\n")
 
 
@@ -187,7 +187,7 @@ def test_a_custom_backend_goes_with_the_call():
         {"__main__": Module("__main__", text)},
         calls=(Call(1, "<<__main__:f>>", None, None, "1", place=("__main__", 5)),),
     )
-    asked = Request(1, (CompileCall("own", custom_backend=True),), None)
+    asked = KnownFailure(1, (CompileCall("own", custom_backend=True),), None)
     assert "compiled = torch.compile(f, backend=own)\n" in starts(trace, asked)[0].text
 
 
@@ -216,7 +216,7 @@ def line_alone(line: int, function: str, **names: str) -> str:
         "__main__": Module("__main__", LINES),
         "settings": Module("settings", "LIMIT = 3\n"),
     }
-    asked = Request(1, (CompileCall("inductor", fullgraph=True),), "eager")
+    asked = KnownFailure(1, (CompileCall("inductor", fullgraph=True),), "eager")
     return starts(Trace(modules, moments=moments), asked)[0].text
 
 
@@ -334,7 +334,7 @@ def test_a_program_that_is_no_file_is_a_text_to_start_from():
     """`python -c TEXT`: what it imports is seen to be executed, it itself is not."""
     text = "import m\nm.f(3)\n"
     imported = {"m": Module("m", "def f(x):\n    return x\n")}
-    (script,) = starts(with_text(Trace(imported), text), Request(0, (), None))
+    (script,) = starts(with_text(Trace(imported), text), KnownFailure(0, (), None))
     assert script.text == "def f(x):\n    return x\n\nf(3)\n"
-    (script,) = starts(with_text(None, "f(3)\n"), Request(0, (), None))
+    (script,) = starts(with_text(None, "f(3)\n"), KnownFailure(0, (), None))
     assert script.text == "f(3)\n"

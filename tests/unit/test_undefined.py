@@ -10,7 +10,7 @@ from triage.culprit.undefined import undefined_conversion
 from triage.locate.conclude import Conclusion
 from triage.model.stage import Stage, Symptom
 from triage.reduce.printing.printer import Form
-from triage.stories.known import cause_of
+from triage.stories.known_cause import cause_of
 
 X, CAST = tensor("x", 4), node("y", ".to", "%x", {"dtype": "int8"}, out=meta(4, dtype="int8"))
 VALUES, INSIDE = Form(check="values"), "\nx = torch.clamp(torch.nan_to_num(x), -128, 127)\nexpected = f(x)\n"

@@ -18,7 +18,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.session.events import Event
-from triage.stories.met import met_note
+from triage.stories.spoiled import met_note
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.stories.headline import summary_sentence
-from triage.stories.met import met_note
+from triage.stories.spoiled import met_note
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import torch
 from ways_round_programs import FILE, TRAIN, config, lines_changed, program, source, with_call
 
-from triage.culprit.known_causes import Statement
+from triage.culprit.known_causes import CureStatement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import respelled_calls
 from triage.culprit.ways_round.changes import (
@@ -238,11 +238,11 @@ def test_a_mark_that_the_error_speaks_of_becomes_a_wish():
     assert not list(of_marks(program(text, line=4), "Constraints violated"))
 
 
-WARNS = Statement('warnings.filterwarnings("default", module="torch")', "warnings", above_compile=True)
+WARNS = CureStatement('warnings.filterwarnings("default", module="torch")', "warnings", above_compile=True)
 
 
 def test_the_line_that_cures_a_known_cause_goes_below_the_imports():
-    (change,) = of_cure(program(), Statement("torch._functorch.config.cse = False", "torch._functorch.config"))
+    (change,) = of_cure(program(), CureStatement("torch._functorch.config.cse = False", "torch._functorch.config"))
     assert lines_changed(TRAIN, change.texts[FILE].decode()) == [
         "import torch._functorch.config",
         "torch._functorch.config.cse = False",

@@ -23,8 +23,8 @@ from triage.model.codec import encode
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest
+from triage.stories.accuracy_notes import wrong_besides
 from triage.stories.captured import captured
-from triage.stories.comparison import wrong_besides
 
 FIRST = WrongResult(
     "0/0",

@@ -20,7 +20,7 @@ from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage
 from triage.probe import interpret
 from triage.probe.run import Probe, ProbeRequest
-from triage.stories.comparison import begins_above
+from triage.stories.accuracy_notes import begins_above
 
 PHASE = WrongResult("0/0", 1, "output 0", "forward", kind="nan", sense="compiled")
 THUMBNAIL = WrongResult("0/0", 1, "output 1", "forward", dtype="uint8")

@@ -19,8 +19,8 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.reduce.verifying import Reproduced
 from triage.report.wording import workarounds
 from triage.stories.findings import Findings
-from triage.stories.run import Run
-from triage.stories.shown import reproducer_facts, workaround_texts
+from triage.stories.reproducer_facts import reproducer_facts, workaround_texts
+from triage.stories.run import RunResult
 
 FILE = Path("/program/train.py")
 SOURCE = Source('import torch\n\nstep = torch.compile(abs, mode="default")\n')
@@ -139,7 +139,7 @@ def test_what_the_script_was_run_with_is_told_apart_from_what_the_reproducer_was
 def test_the_terminal_begins_with_what_the_script_was_run_with(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    show_result(Run(replace(REPORT, ways_round=()), tmp_path, 0), quiet=False, as_json=False)
+    show_result(RunResult(replace(REPORT, ways_round=()), tmp_path, 0), quiet=False, as_json=False)
     told = [line.split(maxsplit=2)[2] for line in capsys.readouterr().out.splitlines() if "workaround" in line]
     assert "aot_eager" in told[0] and "the reproducer" not in told[0]
     assert "reduce-overhead" in told[1]
@@ -150,5 +150,5 @@ def test_the_terminal_says_which_way_round_leaves_nothing_compiled(
     cost: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     way = WayRound("Decorate `f`", "function", cost=cost)
-    show_result(Run(replace(REPORT, ways_round=(way,)), tmp_path, 0), quiet=False, as_json=False)
+    show_result(RunResult(replace(REPORT, ways_round=(way,)), tmp_path, 0), quiet=False, as_json=False)
     assert ("nothing is compiled" in capsys.readouterr().out) is (cost == "nothing is compiled any more")

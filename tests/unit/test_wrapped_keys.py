@@ -17,7 +17,7 @@ from triage.model.stage import OutcomeKind, OwnFault, Stage, Symptom
 from triage.probe.notes import agent_notes
 from triage.probe.run import Probe
 from triage.stories.headline import summary_sentence
-from triage.stories.known import cause_of
+from triage.stories.known_cause import cause_of
 
 torch = pytest.importorskip("torch")
 boot.load_agent()

@@ -20,7 +20,7 @@ from triage.report.own_faults import in_title, in_words
 from triage.report.titles import title
 from triage.stories.assemble import assemble
 from triage.stories.findings import Findings
-from triage.stories.run import Run
+from triage.stories.run import RunResult
 
 OWN = RaisedException(
     "TypeError", "no rate is known for it", (Frame("/home/ann/train.py", 3, "rate"),), phase="uncaught"
@@ -66,7 +66,7 @@ def test_the_wrapper_is_named_where_runs_with_it_alone_fail(
 ) -> None:
     report = assemble(findings(tmp_path, *without, again=again))
     assert report.verdict.own_fault is fault
-    told = (report.verdict.summary, title(report), _next(Run(report, Path("out"), 3)))
+    told = (report.verdict.summary, title(report), _next(RunResult(report, Path("out"), 3)))
     assert all(("without torch.compile" in words) == (fault is OwnFault.UNCOMPILED) for words in told), told
     assert (report.known_cause is not None and report.known_cause.id == "module_wrapper") == (fault is OwnFault.WRAPPER)
 
@@ -98,7 +98,7 @@ def test_the_names_of_parameters_are_no_other_failure(tmp_path: Path) -> None:
 
 def test_where_it_was_cut_short_before_that_was_known_it_can_go_on() -> None:
     verdict = ReportVerdict(Symptom.EXCEPTION, Stage.SCRIPT, own_fault=OwnFault.WRAPPED)
-    words = _next(Run(TriageReport({}, ("train.py",), verdict, complete=False), Path("out"), 130))
+    words = _next(RunResult(TriageReport({}, ("train.py",), verdict, complete=False), Path("out"), 130))
     assert words == "go on where it ended: triage run --resume out"
 
 
@@ -107,5 +107,5 @@ def test_one_table_has_the_words_for_each_fault(fault: OwnFault | None) -> None:
     verdict = ReportVerdict(Symptom.EXCEPTION, Stage.SCRIPT, own_fault=fault)
     report = TriageReport({}, ("train.py",), verdict)
     assert title(report).startswith(in_title(verdict))
-    assert in_words(verdict).replace("`", "") in _next(Run(report, Path("out"), 3))
+    assert in_words(verdict).replace("`", "") in _next(RunResult(report, Path("out"), 3))
     assert ("without" in in_words(verdict)) == (fault in (None, OwnFault.UNCOMPILED))  # an older report has none

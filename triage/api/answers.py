@@ -15,8 +15,8 @@ from triage.model.bisection import Bisection, from_json
 from triage.model.report import TriageReport as Tree
 
 if TYPE_CHECKING:
-    from triage.stories.bisect import Done
-    from triage.stories.run import Run
+    from triage.stories.bisect import BisectResult
+    from triage.stories.run import RunResult
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,7 +99,7 @@ def _shown(file: Path) -> tuple[str, bool]:
     return redactor.text(str(file)), False
 
 
-def report_of(done: Run) -> TriageReport:
+def report_of(done: RunResult) -> TriageReport:
     """As it was written: what the story has in hand is not redacted. Raises what a bug of triage itself raised."""
     from triage.report.store import load_report
 
@@ -112,7 +112,7 @@ def with_directory(tree: Tree, directory: Path, exit_code: int | None = None) ->
     return TriageReport(**_values(tree), directory=directory, exit_code=exit_code)
 
 
-def bisection_of(done: Done) -> BisectReport:
+def bisection_of(done: BisectResult) -> BisectReport:
     """As it was written: what the story has in hand is not redacted."""
     written = from_json(json.loads((done.directory / "bisect.json").read_text(encoding="utf-8")))
     return BisectReport(**_values(written), directory=done.directory, exit_code=done.exit_code)

@@ -10,7 +10,7 @@ from typing import Any
 from triage.api.answers import TriageReport
 from triage.api.commands import run
 from triage.environments.files import write_whole
-from triage.errors import TriageError, UsageError
+from triage.errors import TriageError, UsageError, written
 
 _NUMBERS = ("--timeout", "--budget")
 _FLAGS = {"--no-reduce": {"reduce": False}, "--reproducer-only": {"reproducer_only": True}}
@@ -37,15 +37,10 @@ def _script(text: str) -> Path:
     """The cell as a file: the report names it, and the run can be repeated. Raises UsageError where it cannot be written."""
     name = f"cell-{hashlib.sha256(text.encode()).hexdigest()[:8]}.py"
     file = Path("triage-out") / "cells" / name
-    try:
+    next_step = "Start the notebook where you may write, or change to another directory: %cd DIR"
+    with written(f"The cell's file {file}", next_step):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, text)
-    except OSError as error:
-        raise UsageError(
-            what=f"The cell cannot be written to {file}.",
-            why=str(error),
-            next="Start the notebook where you may write, or change to another directory: %cd DIR",
-        ) from error
     return file
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import listener_of, shown, shown_bare, typed
+from triage.cli.view import bare_table, listener_of, shown, shown_bare, typed
 from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
-    from triage.stories.bisect import Done
+    from triage.stories.bisect import BisectResult
 
 _MARKS = {"good": ("passes", "green"), "bad": ("fails", "bold red"), "skip": ("skipped", "yellow")}
 MIB = 1024**2
@@ -89,10 +89,9 @@ class View:
     def render(self) -> Any:
         from rich.console import Group
         from rich.spinner import Spinner
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        table = bare_table(show_header=False)
         for name in self.order or list(self.rows):
             if name in self.rows:
                 table.add_row(*_cells(name, self.rows[name]))
@@ -133,7 +132,7 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
     return Text(name), Text(mark, style), Text(f"{row['seconds']:.0f} s", "dim"), error
 
 
-def show_result(done: Done, *, quiet: bool, as_json: bool) -> None:
+def show_result(done: BisectResult, *, quiet: bool, as_json: bool) -> None:
     """The answer: a panel, the path alone, or the tree."""
     if shown_bare(done.directory, "bisect.json", quiet=quiet, as_json=as_json):
         return
@@ -142,7 +141,7 @@ def show_result(done: Done, *, quiet: bool, as_json: bool) -> None:
     Console().print(_panel(done))
 
 
-def _panel(done: Done) -> Any:
+def _panel(done: BisectResult) -> Any:
     from rich.console import Group
     from rich.panel import Panel
     from rich.text import Text
@@ -157,7 +156,7 @@ def _panel(done: Done) -> Any:
     )
 
 
-def _facts(done: Done) -> Iterator[tuple[str, str]]:
+def _facts(done: BisectResult) -> Iterator[tuple[str, str]]:
     from triage.report.bisection import what_next
 
     found = done.found

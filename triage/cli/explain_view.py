@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from triage.cli.result import show_result
-from triage.cli.view import shown, shown_bare
+from triage.cli.view import bare_table, shown, shown_bare
 
 if TYPE_CHECKING:
     from triage.model.explanation import Explanation
-    from triage.stories.explain import Explained
+    from triage.stories.explain import ExplainResult
 
 MOST_ROWS = 12
 STYLES = {True: "green", False: "yellow", None: "dim"}  # of a cure: works, does not help, was not tried
 
 
-def show_explanation(done: Explained, *, quiet: bool, as_json: bool) -> None:
+def show_explanation(done: ExplainResult, *, quiet: bool, as_json: bool) -> None:
     """explain.json, the directory alone, or the tables; behind them, where the script fails, the result of its triage."""
     if shown_bare(done.directory, "explain.json", quiet=quiet, as_json=as_json):
         return
@@ -29,7 +29,7 @@ def show_explanation(done: Explained, *, quiet: bool, as_json: bool) -> None:
         show_result(done.run, quiet=False, as_json=False)
 
 
-def _parts(done: Explained) -> Iterator[Any]:
+def _parts(done: ExplainResult) -> Iterator[Any]:
     from rich.text import Text
 
     from triage.report.explanation import summary
@@ -89,12 +89,11 @@ def _recompiles(found: Explanation) -> Any:
 
 
 def _modes(found: Explanation) -> Iterator[Any]:
-    from rich.table import Table
     from rich.text import Text
 
     from triage.report import modes
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = bare_table(header_style="dim")
     cells = [modes.cells(row) for row in found.modes]
     for place, name in enumerate(modes.HEAD):
         words = [word for row in cells for word in row[place].split()]
@@ -109,8 +108,7 @@ def _modes(found: Explanation) -> Iterator[Any]:
     yield from (Text(note, "dim") for note in modes.notes(found.modes, found.step_function))
 
 
-def _profile(done: Explained) -> Iterator[Any]:
-    from rich.table import Table
+def _profile(done: ExplainResult) -> Iterator[Any]:
     from rich.text import Text
 
     from triage.report import profile as profiles
@@ -127,7 +125,7 @@ def _profile(done: Explained) -> Iterator[Any]:
     parts += [("compiled", profiles.HEAD, profiles.rows(found.profile.compiled))]
     parts += [("fused", profiles.FUSED_HEAD, profiles.fused_rows(found.profile.fused))]
     for name, head, rows in parts:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        table = bare_table(header_style="dim")
         for number, column in enumerate(head):
             told = f"{name}: {column}" if not number else column
             table.add_column(told, overflow="fold", justify="left" if number < len(head) - 2 else "right")
@@ -142,9 +140,8 @@ def _profile(done: Explained) -> Iterator[Any]:
 
 
 def _table(*names: str) -> Any:
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 1, 0), header_style="dim")
+    table = bare_table(padding=(0, 2, 1, 0), header_style="dim")
     for name, ratio in zip(names, (3, None, 4, 5), strict=True):
         table.add_column(name, ratio=ratio, overflow="fold")
     return table
@@ -167,7 +164,7 @@ def _times(found: Explanation) -> Iterator[str]:
     yield from cost(found)
 
 
-def _next(done: Explained) -> str:
+def _next(done: ExplainResult) -> str:
     from triage.report.compile_cost import outweighs
 
     if done.run is not None:

@@ -11,7 +11,7 @@ from triage.cli.view import ops_told, shown, shown_bare, typed
 
 if TYPE_CHECKING:
     from triage.model.own_code import OperatorCheck
-    from triage.stories.run import Run
+    from triage.stories.run import RunResult
 
 MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
 
@@ -22,7 +22,7 @@ def tell_finished(directory: Path) -> None:
     print(told, file=sys.stderr)  # noqa: T201
 
 
-def show_result(done: Run, *, quiet: bool, as_json: bool) -> None:
+def show_result(done: RunResult, *, quiet: bool, as_json: bool) -> None:
     """The end of a run: the report tree, the directory alone, or the panel."""
     if shown_bare(done.directory, "report.json", quiet=quiet, as_json=as_json):
         return
@@ -36,7 +36,7 @@ def show_result(done: Run, *, quiet: bool, as_json: bool) -> None:
         sys.stdout.write(f"\n{source.read_text(encoding='utf-8').rstrip()}\n")
 
 
-def _panel(done: Run) -> Any:
+def _panel(done: RunResult) -> Any:
     from rich.console import Group
     from rich.panel import Panel
     from rich.text import Text
@@ -55,7 +55,7 @@ def _panel(done: Run) -> Any:
     return Panel(Group(*parts), title=title, title_align="left", border_style="red" if failed else "green")
 
 
-def _facts(done: Run) -> Iterator[tuple[str, str]]:
+def _facts(done: RunResult) -> Iterator[tuple[str, str]]:
     from triage.model.report import COMPILES_NOTHING
     from triage.report.wording import workarounds_of_each
 
@@ -116,7 +116,7 @@ def _opcheck(check: OperatorCheck) -> str:
     return f"{check.operator}: {'; '.join(failed) or check.note or 'every test passes'}"
 
 
-def _next(done: Run) -> str:
+def _next(done: RunResult) -> str:
     from triage.model.stage import OwnFault, Stage, Symptom
     from triage.report.own_faults import in_words
 

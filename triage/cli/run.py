@@ -11,8 +11,8 @@ from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, che
 from triage.model.formats import BY_NAME
 
 if TYPE_CHECKING:
-    from triage.stories.resume import Earlier
-    from triage.stories.run import Run
+    from triage.stories.resume import EarlierRun
+    from triage.stories.run import RunResult
 
 # Settings of a run that it is not gone on with: its place and time, and what it was to leave out.
 NOT_KEPT = ("out", "budget", "screen", "operation_only")
@@ -94,8 +94,8 @@ def run(
 
 
 def _triaged(
-    words: list[str], module: str | None, raw: bool, given: dict[str, Any], earlier: Earlier | None, *, quiet: bool
-) -> Run:
+    words: list[str], module: str | None, raw: bool, given: dict[str, Any], earlier: EarlierRun | None, *, quiet: bool
+) -> RunResult:
     """The story of a run, with a view that listens. Raises UsageError where there is nothing to run, or nothing to write with."""
     from triage.cli.view import listener_for
     from triage.probe.target import find_python, make_target
@@ -116,18 +116,18 @@ def _triaged(
         return triaged(target, command_of(words, module, raw), settings, Emitter(listener), earlier)
 
 
-def _tell_again(earlier: Earlier, ended: int, *, quiet: bool, as_json: bool) -> NoReturn:
+def _tell_again(earlier: EarlierRun, ended: int, *, quiet: bool, as_json: bool) -> NoReturn:
     """Of a run that has come to its end: what it showed then, and its exit status."""
     from triage.cli.result import show_result, tell_finished
     from triage.report.store import load_report
-    from triage.stories.run import Run
+    from triage.stories.run import RunResult
 
     tell_finished(earlier.directory)
-    show_result(Run(load_report(earlier.directory), earlier.directory, ended), quiet=quiet, as_json=as_json)
+    show_result(RunResult(load_report(earlier.directory), earlier.directory, ended), quiet=quiet, as_json=as_json)
     raise typer.Exit(ended)
 
 
-def _earlier(directory: Path, anything_else: bool) -> Earlier:
+def _earlier(directory: Path, anything_else: bool) -> EarlierRun:
     """The run to go on with. Raises UsageError where it is none, or where `anything_else` says what is to be run."""
     from triage.cli.latest import named
     from triage.errors import UsageError

@@ -61,14 +61,14 @@ def sweep(
     from triage.session.settings import load_settings
     from triage.stories.sweep import slots_here
     from triage.stories.sweep import sweep as swept
-    from triage.stories.sweep_setup import prepared
+    from triage.stories.sweep_setup import set_up_sweep
 
     given = {"python": python, "out": out, "timeout": timeout, "budget": budget, "jobs": jobs, "accuracy": accuracy}
     settings = load_settings({**given, "redact": False if no_redact else None})
     _check_engine(engine)
     if against is not None:
         load_sweep(against)  # before hours are spent
-    ready = prepared(paths or [], settings.out, resume, settings.python, again=again)
+    ready = set_up_sweep(paths or [], settings.out, resume, settings.python, again=again)
     folder = ready.store.folder
     warn_unredacted(settings.redact)
     runs_on = _engine(engine, address, slots_here(settings.jobs), settings.jobs, folder)

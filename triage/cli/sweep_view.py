@@ -6,12 +6,12 @@ import time
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.view import listener_of, shown, shown_bare, typed
+from triage.cli.view import bare_table, listener_of, shown, shown_bare, typed
 from triage.session.events import Event, Listener
 
 if TYPE_CHECKING:
     from triage.model.sweep import Cluster
-    from triage.stories.sweep import Swept
+    from triage.stories.sweep import SweepResult
 
 MOST_CLUSTERS = 20
 _WORDS = {
@@ -102,7 +102,7 @@ class View:
         return Group(*last, *rows, Spinner("dots", text=line))
 
 
-def show_sweep(done: Swept, *, quiet: bool, as_json: bool) -> None:
+def show_sweep(done: SweepResult, *, quiet: bool, as_json: bool) -> None:
     """The end of a sweep: its data, the directory alone, or the bugs as a table."""
     if shown_bare(done.directory, "sweep.json", quiet=quiet, as_json=as_json):
         return
@@ -125,12 +125,11 @@ def show_sweep(done: Swept, *, quiet: bool, as_json: bool) -> None:
 
 
 def _table(clusters: tuple[Cluster, ...]) -> Any:
-    from rich.table import Table
     from rich.text import Text
 
     from triage.report.sweep import stage_of
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = bare_table()
     for name in ("", "scripts", "stage", "what", "reproducer"):
         table.add_column(name, overflow="fold", justify="right" if name == "scripts" else "left")
     for cluster in clusters[:MOST_CLUSTERS]:

@@ -232,10 +232,9 @@ class _State:
     def render(self) -> Any:
         from rich.console import Group
         from rich.spinner import Spinner
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        table = bare_table(show_header=False)
         for name, row in self.rows.items():
             table.add_row(*_cells(name, row))
         if self.ended:
@@ -276,6 +275,13 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
         Text(f"{row['seconds']:.1f} s", "dim"),
         Text(telling, "dim", overflow="ellipsis", no_wrap=True),
     )
+
+
+def bare_table(**options: Any) -> Any:
+    """A table without lines."""
+    from rich.table import Table
+
+    return Table(**{"box": None, "pad_edge": False, "padding": (0, 2, 0, 0), **options})
 
 
 def shown_bare(directory: Path, file: str, *, quiet: bool, as_json: bool) -> bool:

@@ -26,7 +26,7 @@ from triage.reduce.graph.passes.extents import Resize
 from triage.reduce.graph.passes.fills import filled
 from triage.reduce.graph.passes.proposal import ChangeInput, tensors
 from triage.reduce.graph.slices import is_floating
-from triage.reduce.printing.printer import Form, text_of
+from triage.reduce.printing.printer import Form, print_if_possible
 
 MOST_EXTENTS = 2
 FIRST = "the size of the first dimension"  # of most programs the batch
@@ -215,7 +215,7 @@ def _printed(case: GraphCase, edits: Sequence[Edit], form: Form | None) -> str |
     with suppress(RefusedError):
         for edit in edits:
             case = edit.apply(case)
-        return text_of(case, form=form)
+        return print_if_possible(case, form=form)
     return None
 
 

@@ -69,7 +69,7 @@ class _Prefixes:
 
     def searched(self, likely: Sequence[GraphNode]) -> Diverging | None:
         for place in self._places(likely):
-            if self._fails(place) and self._passes(place - 1):
+            if self._fails(place) and self._judged(place - 1) is Verdict.NO_FAILURE:
                 return self._found(place)
         if not self._fails(len(self.units)):
             return None
@@ -110,9 +110,6 @@ class _Prefixes:
 
     def _fails(self, place: int) -> bool:
         return self._judged(place) is Verdict.SAME_FAILURE
-
-    def _passes(self, place: int) -> bool:
-        return self._judged(place) is Verdict.NO_FAILURE
 
     def _may_ask(self) -> bool:
         return self._asked < MOST and not self._inquiry.budget.spent()

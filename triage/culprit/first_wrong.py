@@ -21,7 +21,7 @@ from triage.judge.judgement import CandidateResult
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Verdict
-from triage.reduce.printing.printer import Form, count_ops, text_of
+from triage.reduce.printing.printer import Form, count_ops, print_if_possible
 
 MOST = 12
 
@@ -42,7 +42,7 @@ def first_wrong(case: GraphCase, form: Form | None, inquiry: Inquiry) -> FirstWr
         return FirstWrong(made_by(case, inner[-1]))
 
     def run(case: GraphCase, form: Form) -> CandidateResult | None:
-        return inquiry.run(text_of(case, form=form))
+        return inquiry.run(print_if_possible(case, form=form))
 
     for node in inner:
         result = run(replace(case, outputs=(trees.ref(node.name),)), form)

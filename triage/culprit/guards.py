@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from triage.culprit.compiler_parts import PartQueries
 from triage.culprit.inquiry import Inquiry
-from triage.culprit.parts import Asking
 from triage.culprit.settings import GENTLE, Setting, inserted
 from triage.culprit.subsystem import Searched
 from triage.model.report import AblationRow, KnownCause, SubsystemRow, SubsystemSearch
@@ -46,7 +46,7 @@ def search_guards(source: str, inquiry: Inquiry) -> Searched | None:
     is missing or too weak, and those that torch leaves out are asked for; where it fails all the same, the graph itself is
     wrong, or what Dynamo does beside it.
     """
-    asking = Asking(source, inquiry)
+    asking = PartQueries(source, inquiry)
     if asking.spent():
         return None
     outcome, _ = asking.several([(ANEW, inserted(source, _INSTALL))]).get(ANEW, ("not_run", ""))
@@ -54,7 +54,8 @@ def search_guards(source: str, inquiry: Inquiry) -> Searched | None:
         return None
     passes = outcome == "ok"
     settings = [each.setting for each in LEFT_OUT] if passes and not asking.spent() else []
-    answers = asking.several([(each.text, inserted(source, f"{_imported(each)}\n{each.text}")) for each in settings])
+    texts = ((each.text, f"import {each.name.rpartition('.')[0]}\n{each.text}") for each in settings)
+    answers = asking.several([(text, inserted(source, lines)) for text, lines in texts])
     rows = tuple(AblationRow(text, told, asking.took[text], why or None) for text, (told, why) in answers.items())
     cures = tuple(each for each in settings if answers.get(each.text, ("", ""))[0] == "ok")
     search = SubsystemSearch(
@@ -64,10 +65,6 @@ def search_guards(source: str, inquiry: Inquiry) -> Searched | None:
         rows=(SubsystemRow(GUARDS, outcome, asking.took.get(ANEW, 0.0), ANEW),),
     )
     return Searched(search, rows, cures, {})
-
-
-def _imported(setting: Setting) -> str:
-    return f"import {setting.name.rpartition('.')[0]}"
 
 
 def does_not_matter(search: SubsystemSearch | None) -> tuple[str, ...]:

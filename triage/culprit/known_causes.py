@@ -23,7 +23,7 @@ _WRAPS_AN_ERROR = (
 
 
 @dataclass(frozen=True)
-class Statement:
+class CureStatement:
     """A line that is the whole cure, and the module that it needs. It goes below the imports of the main script.
 
     `above_compile`: above the uses of torch.compile instead, where the program itself may undo it before.
@@ -52,7 +52,7 @@ class Row:
     stages: tuple[Stage, ...] = ()  # empty: any
     fullgraph: bool = False  # a call of torch.compile asked for it
     kinds: tuple[OutcomeKind, ...] = (OutcomeKind.EXCEPTION,)
-    statement: Statement | None = None
+    statement: CureStatement | None = None
     environment: bool = False
 
 
@@ -170,7 +170,7 @@ TABLE: tuple[Row, ...] = (
         'module="torch")`, in pytest `filterwarnings = ["error", "default:::torch"]`.',
         "https://docs.python.org/3/library/warnings.html#the-warnings-filter",
         stages=_COMPILING,
-        statement=Statement('warnings.filterwarnings("default", module="torch")', "warnings", above_compile=True),
+        statement=CureStatement('warnings.filterwarnings("default", module="torch")', "warnings", above_compile=True),
     ),
     Row(
         "orig_mod_keys",
@@ -268,7 +268,9 @@ TABLE: tuple[Row, ...] = (
         _GRAPH_BREAKS,
         stages=(Stage.DYNAMO,),
         fullgraph=True,
-        statement=Statement("torch._dynamo.config.reorderable_logging_functions.add(print)", "torch._dynamo.config"),
+        statement=CureStatement(
+            "torch._dynamo.config.reorderable_logging_functions.add(print)", "torch._dynamo.config"
+        ),
     ),
     Row(
         "graph_break_fullgraph",
@@ -307,7 +309,7 @@ TABLE: tuple[Row, ...] = (
         "Call backward without retain_graph (sum the losses and go back once), or set "
         "torch._functorch.config.donated_buffer = False.",
         "https://github.com/pytorch/pytorch/pull/130580",
-        statement=Statement("torch._functorch.config.donated_buffer = False", "torch._functorch.config"),
+        statement=CureStatement("torch._functorch.config.donated_buffer = False", "torch._functorch.config"),
     ),
     Row(
         "cudagraph_output_overwritten",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from triage.culprit.called_as import method_operator, other_name
 from triage.culprit.fake_results import FakeWrong
 from triage.culprit.given_wrong import GivenWrong
-from triage.culprit.matching import lies_in_environment
+from triage.culprit.match_known_cause import lies_in_environment
 from triage.judge.signature import torch_frame
 from triage.locate.conclude import Conclusion
 from triage.model import trees

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from triage.culprit.compiler_parts import AFTER, BEFORE, COUNTS, PartQueries, applications, counting, known_settings
 from triage.culprit.inquiry import Inquiry
-from triage.culprit.parts import AFTER, BEFORE, COUNTS, Asking, applications, counting, known_settings
 from triage.culprit.settings import (
     GRAPH_PASSES,
     INDUCTOR,
@@ -62,7 +62,7 @@ def search_parts(source: str, inquiry: Inquiry, *, refused: bool = False) -> Sea
     switches = switches_for(inquiry.rung)
     if not switches or inquiry.budget.spent():
         return None
-    asking = Asking(source, inquiry)
+    asking = PartQueries(source, inquiry)
     known = known_settings(inquiry.runner)
     result, files = asking.telling(counting(source), (COUNTS,), "all")
     if result == "ok":  # nothing was switched off yet: such runs show nothing (the program brings a backend of its own)
@@ -85,7 +85,7 @@ class _Search:
 
     def __init__(
         self,
-        asking: Asking,
+        asking: PartQueries,
         switches: Sequence[Switch],
         known: Mapping[str, str] | None,
         counts: Mapping[str, Mapping[int, str]],

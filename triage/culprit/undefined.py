@@ -12,7 +12,7 @@ from triage.culprit.inquiry import Inquiry
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
 from triage.model.syntax import parse
-from triage.reduce.printing.printer import Form, count_ops, text_of
+from triage.reduce.printing.printer import Form, count_ops, print_if_possible
 
 METHODS = ("to", "type", "byte", "char", "short", "int", "long")
 CONVERSIONS = (*METHODS, "torch.ops.aten._to_copy.default", "torch.ops.prims.convert_element_type.default")
@@ -29,7 +29,7 @@ def undefined_conversion(case: GraphCase, form: Form, inquiry: Inquiry) -> str:
     made = node.out[0] if node is not None and node.out else None
     if node is None or read is None or made is None or read.dtype not in FLOATS or made.dtype not in BITS:
         return ""
-    source = text_of(case, form=form)
+    source = print_if_possible(case, form=form)
     fitting = _made_to_fit(source, made.dtype) if source is not None else None
     return made.dtype if inquiry.verdict(fitting) is Verdict.NO_FAILURE else ""
 

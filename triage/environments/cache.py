@@ -25,7 +25,7 @@ from typing import IO, Any
 
 from triage.environments.files import check_writable, lock, tree_bytes, write_whole
 from triage.environments.machine import kept_in
-from triage.errors import TargetError
+from triage.errors import TargetError, written
 
 MARKER = "triage-environment.json"
 MAKING = "triage-making.json"
@@ -72,15 +72,10 @@ class EnvironmentCache:
         self._lock = threading.RLock()
         self._held: dict[Path, IO[str]] = {}
         self._promised: dict[Path, int] = {}  # bytes that installations going on will still need
-        try:
+        next_step = "Point XDG_CACHE_HOME to a directory that can be written and has room."
+        with written(f"The environment cache {root}", next_step, TargetError):
             root.mkdir(parents=True, exist_ok=True)
             check_writable(root)
-        except OSError as error:
-            raise TargetError(
-                what=f"The environment cache {root} cannot be written.",
-                why=str(error),
-                next="Point XDG_CACHE_HOME to a directory that can be written and has room.",
-            ) from error
         self.sweep()
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from triage.explain.cures import Trial
+from triage.explain.cures import TriedSetting
 
 _GENERAL = re.compile(
     r"report an issue|is fundamental|may be fixed|earlier graph break|may have been caused|^Note: ", re.IGNORECASE
@@ -81,7 +81,7 @@ def advice(code: str, reason: str, explanation: str, hints: tuple[str, ...]) -> 
     )
 
 
-def trial_of(code: str, text: str) -> Trial | None:
+def trial_of(code: str, text: str) -> TriedSetting | None:
     """What the sentence says to set, where that can be done from outside.
 
     >>> trial_of("n = int(x.sum())", "Set torch._dynamo.config.capture_scalar_outputs = True.").name
@@ -89,9 +89,9 @@ def trial_of(code: str, text: str) -> Trial | None:
     """
     setting = _SETTING.search(text)
     if setting is not None:
-        return Trial(setting[1], settings={setting[1]: True})
+        return TriedSetting(setting[1], settings={setting[1]: True})
     called = _CALLED.search(code)
     if called is not None and "reorderable_logging_functions" in text:
         name = called[1] if "." in called[1] else f"builtins.{called[1]}"
-        return Trial("reorderable_logging_functions", settings={"reorderable_logging_functions": [name]})
+        return TriedSetting("reorderable_logging_functions", settings={"reorderable_logging_functions": [name]})
     return None

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from triage.explain.advice import advice, trial_of
-from triage.explain.cures import Trial
+from triage.explain.cures import TriedSetting
 from triage.explain.places import around, function_of, resumed_at, shown, told
 from triage.model.explanation import GraphBreak, GraphTime
+from triage.model.outcome import Frame, Outcome, RaisedException
 
 Event = dict[str, Any]
 _SECOND = re.compile(r"\n+\*\*\* While handling this graph break.*", re.DOTALL)
@@ -82,38 +83,64 @@ def _row(events: Sequence[Event], cwd: Path, times: Sequence[GraphTime]) -> Grap
     first = events[0]
     stack = first["stack"]
     place = _place(stack)
-    found = words_of(str(first.get("text", "")))
     file, line = shown(str(place[0]), cwd), int(place[1])
     above = [told(frame, cwd) for event in events for frame in event["stack"] if frame[4] and frame[:2] != place[:2]]
     behind = [each.seconds for each in times if each.file == file and resumed_at(each.function) == line]
-    return GraphBreak(
-        file=file,
-        line=line,
-        code=str(place[3]),
-        reason=found.reason or "no reason was given",
-        id=found.id or first.get("id"),
-        hints=found.hints,
+    made = _break(str(first.get("text", "")), file, line, str(place[3]), str(place[2]), cwd)
+    return replace(
+        made,
+        reason=made.reason or "no reason was given",
+        id=made.id or first.get("id"),
         count=len(events),
-        function=function_of(str(place[2])),
-        explanation=found.explanation,
-        link=found.link,
-        cure=advice(str(place[3]), found.reason, found.explanation, found.hints),
         skips_frame=any(event.get("skipped") for event in events),
         called_from=tuple(dict.fromkeys(above)),
         inside=told(stack[-1], cwd) if stack[-1][:2] != place[:2] else None,
         seconds=round(sum(behind), 3) if behind else None,
+    )
+
+
+def _break(text: str, file: str, line: int, code: str, function: str, cwd: Path) -> GraphBreak:
+    """What torch's words tell of a break at this line."""
+    found = words_of(text)
+    return GraphBreak(
+        file=file,
+        line=line,
+        code=code,
+        reason=found.reason,
+        id=found.id,
+        hints=found.hints,
+        function=function_of(function),
+        explanation=found.explanation,
+        link=found.link,
+        cure=advice(code, found.reason, found.explanation, found.hints),
         source=around(file, line, cwd),
     )
 
 
-def trials(rows: Sequence[GraphBreak]) -> tuple[Trial, ...]:
+def first_to_fail(outcome: Outcome, known: Sequence[GraphBreak], cwd: Path) -> GraphBreak | None:
+    """What `fullgraph=True` fails with first; None where the run under it passes, or fails of something that is no break."""
+    frame = _own_frame(outcome.exception) if outcome.exception is not None else None
+    if outcome.exception is None or frame is None:
+        return None
+    file = shown(frame.file, cwd)
+    same = next((each for each in known if (each.file, each.line) == (file, frame.line)), None)
+    made = _break(outcome.exception.message, file, frame.line, frame.code, frame.function, cwd)
+    return replace(made, id=made.id or (same.id if same is not None else None))
+
+
+def _own_frame(error: RaisedException) -> Frame | None:
+    own = [frame for frame in error.user_code if "site-packages" not in frame.file]
+    return next(iter([*reversed(own), *reversed(error.user_code)]), None)
+
+
+def trials(rows: Sequence[GraphBreak]) -> tuple[TriedSetting, ...]:
     """What is worth a run of its own: each trial once."""
     found = filter(None, (trial_of(row.code, row.cure) for row in rows))
     return tuple({trial.name: trial for trial in found}.values())
 
 
 def tried(
-    rows: Sequence[GraphBreak], trial: Trial, after: Sequence[GraphBreak], failure: str | None
+    rows: Sequence[GraphBreak], trial: TriedSetting, after: Sequence[GraphBreak], failure: str | None
 ) -> tuple[GraphBreak, ...]:
     """The rows, with what the run with `trial` showed. `failure` says how that run ended where it did not end well."""
     return tuple(
@@ -121,13 +148,13 @@ def tried(
     )
 
 
-def not_tried(rows: Sequence[GraphBreak], trial: Trial, why: str) -> tuple[GraphBreak, ...]:
+def not_tried(rows: Sequence[GraphBreak], trial: TriedSetting, why: str) -> tuple[GraphBreak, ...]:
     """The rows, with the reason why this torch cannot be asked for `trial`."""
     return tuple(replace(row, note=why) if trial_of(row.code, row.cure) == trial else row for row in rows)
 
 
 def _judged(
-    row: GraphBreak, trial: Trial, before: Sequence[GraphBreak], after: Sequence[GraphBreak], failure: str | None
+    row: GraphBreak, trial: TriedSetting, before: Sequence[GraphBreak], after: Sequence[GraphBreak], failure: str | None
 ) -> GraphBreak:
     known = {(each.file, each.line, each.reason) for each in before}
     others = [each for each in after if (each.file, each.line, each.reason) not in known]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Trial:
+class TriedSetting:
     """What is switched on from outside: arguments of torch.compile, settings of torch._dynamo.config."""
 
     name: str
@@ -27,11 +27,11 @@ class Cure:
     kind: str
     pattern: re.Pattern[str]
     text: str
-    trial: Trial | None = None
+    trial: TriedSetting | None = None
 
 
-DYNAMIC = Trial("dynamic=True", arguments={"dynamic": True})
-UNSPEC_INT = Trial("allow_unspec_int_on_nn_module", settings={"allow_unspec_int_on_nn_module": True})
+DYNAMIC = TriedSetting("dynamic=True", arguments={"dynamic": True})
+UNSPEC_INT = TriedSetting("allow_unspec_int_on_nn_module", settings={"allow_unspec_int_on_nn_module": True})
 OTHER = Cure("other", re.compile(""), "No cure is known for this guard: keep what it names the same between calls.")
 
 CURES: tuple[Cure, ...] = (

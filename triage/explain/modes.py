@@ -120,7 +120,7 @@ def row_of(mode: Mode, measured: Measured, uncompiled: Measured | None) -> ModeR
     )
     if mode.rung == UNCOMPILED.name:
         return replace(row, speedup=Interval(1.0, 1.0, 1.0), compile_seconds=0.0)
-    compiling = _compiling(measured, step.value)
+    compiling = None if measured.compiling is None else max(0.0, measured.compiling - step.value)  # beside the steps
     row = replace(row, compile_seconds=compiling)
     if uncompiled is None or not uncompiled.blocks:
         return row
@@ -129,11 +129,6 @@ def row_of(mode: Mode, measured: Measured, uncompiled: Measured | None) -> ModeR
     saved = median_with_interval(uncompiled.rounds).value - step.value
     pays = math.ceil(compiling / saved) if compiling is not None and saved > 0 and speedup.low > 1 else None
     return replace(row, speedup=speedup, pays_after=pays)
-
-
-def _compiling(measured: Measured, step: float) -> float | None:
-    """The seconds that compiling took beside the steps themselves."""
-    return None if measured.compiling is None else max(0.0, measured.compiling - step)
 
 
 def ratios(uncompiled: Sequence[float], compiled: Sequence[float]) -> tuple[float, ...]:

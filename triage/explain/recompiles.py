@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from triage.explain.cures import CURES, Trial, cure_for
+from triage.explain.cures import CURES, TriedSetting, cure_for
 from triage.explain.places import function_of, resumed_at, shown
 from triage.model.explanation import Recompilation
 
@@ -83,7 +83,7 @@ def _values(events: Sequence[Event]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:VALUES]
 
 
-def trials(rows: Sequence[Recompilation]) -> tuple[Trial, ...]:
+def trials(rows: Sequence[Recompilation]) -> tuple[TriedSetting, ...]:
     """What is worth a run of its own: each trial once."""
     kinds = {row.kind for row in rows}
     found = [cure.trial for cure in CURES if cure.kind in kinds and cure.trial is not None]
@@ -91,17 +91,19 @@ def trials(rows: Sequence[Recompilation]) -> tuple[Trial, ...]:
 
 
 def tried(
-    rows: Sequence[Recompilation], trial: Trial, after: Sequence[Recompilation], failure: str | None
+    rows: Sequence[Recompilation], trial: TriedSetting, after: Sequence[Recompilation], failure: str | None
 ) -> tuple[Recompilation, ...]:
     """The rows, with what the run with `trial` showed. `failure` says how that run ended where it did not end well."""
     return tuple(_judged(row, trial, after, failure) if _meant(row, trial) else row for row in rows)
 
 
-def _meant(row: Recompilation, trial: Trial) -> bool:
+def _meant(row: Recompilation, trial: TriedSetting) -> bool:
     return any(cure.kind == row.kind and cure.trial == trial for cure in CURES)
 
 
-def _judged(row: Recompilation, trial: Trial, after: Sequence[Recompilation], failure: str | None) -> Recompilation:
+def _judged(
+    row: Recompilation, trial: TriedSetting, after: Sequence[Recompilation], failure: str | None
+) -> Recompilation:
     same = [each for each in after if (each.function, each.file, each.kind) == (row.function, row.file, row.kind)]
     remaining = sum(each.count for each in same)
     # One may be left: 0 and 1 are sizes of their own, and some numbers become symbols only when they change.

@@ -18,7 +18,7 @@ class StopReductionError(Exception):
 
 
 class LateError(Exception):
-    """The time for what is being done is up; the reduction goes on with something else."""
+    """The time of one step of a reduction (`Judge.until`) is up; the reduction goes on with the next."""
 
 
 class Budget(Protocol):

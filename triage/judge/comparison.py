@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from triage.judge.judgement import CandidateResult, Judgement, sibling_of
+from triage.judge.judgement import CandidateResult, Judgement, another_failure, without_failure
 from triage.judge.likeness import same_failure, same_wrongness
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import FailureSignature, is_user_frame, torch_frame
@@ -27,16 +27,13 @@ class CheckOracle:
     signature: FailureSignature
 
     def judge(self, result: CandidateResult) -> Judgement:
-        outcome = result.outcome
-        if outcome.kind is OutcomeKind.OK:
-            return Judgement(Verdict.NO_FAILURE, "compiled and eager agree")
-        if outcome.kind is OutcomeKind.INVALID:
-            return Judgement(Verdict.UNRESOLVED, f"could not be run: {outcome.detail}".rstrip(": "))
+        if (innocent := without_failure(result, "compiled and eager agree")) is not None:
+            return innocent
         if not result.compiled:
             return Judgement(Verdict.UNRESOLVED, "fails before it is compiled")
-        if outcome.exception is not None and is_own_comparison(outcome.exception):
+        if result.outcome.exception is not None and is_own_comparison(result.outcome.exception):
             return Judgement(Verdict.SAME_FAILURE, "the comparison with eager fails")
-        return Judgement(Verdict.UNRESOLVED, "another failure", sibling=sibling_of(result, self.signature))
+        return another_failure(result, self.signature)
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,7 @@ class ComparisonOracle:
 
 
 @dataclass(frozen=True)
-class WrongAlike(ComparisonOracle):
+class SameKindOracle(ComparisonOracle):
     """As `ComparisonOracle`, where the candidate's own check need not see what the agent does: that is of the same kind.
 
     On the way to a wrong number it is any wrong number: a NaN that is a nought compiled makes a wrong truth value.
@@ -102,7 +99,7 @@ class WrongAlike(ComparisonOracle):
         return self._of_kind(result) if result.notes.wrongs else super().judge(result)
 
 
-class FirstComparison:
+class FirstComparisonOracle:
     """Judges texts that compare by themselves what one call gives: the first such failure is what all others must be.
 
     The program's own check says other words, of values that come later; a text may still hold it, in a function.
@@ -140,17 +137,14 @@ class PrintedOracle:
         return error is not None and (error.phase == accuracy.PRINTED or _is_added_comparison(error))
 
     def judge(self, result: CandidateResult) -> Judgement:
-        if result.outcome.kind is OutcomeKind.OK:
-            return Judgement(Verdict.NO_FAILURE, "prints what it prints uncompiled")
         if result.compiled and self.fails(result):
             return Judgement(Verdict.SAME_FAILURE, "its numbers are others than uncompiled")
-        if result.outcome.kind is OutcomeKind.INVALID:
-            return Judgement(Verdict.UNRESOLVED, f"could not be run: {result.outcome.detail}".rstrip(": "))
-        return Judgement(Verdict.UNRESOLVED, "another failure", sibling=sibling_of(result, self.signature))
+        innocent = without_failure(result, "prints what it prints uncompiled")
+        return another_failure(result, self.signature) if innocent is None else innocent
 
 
 @dataclass(frozen=True)
-class AnyWrong:
+class AnyWrongOracle:
     """Whether the agent saw anything wrong in a graph, of whatever kind, also where the candidate's own check passes.
 
     Where the agent compared nothing, the candidate's own comparison counts.

@@ -40,6 +40,20 @@ class Judgement:
     sibling: FailureSignature | None = None
 
 
+def without_failure(result: CandidateResult, passes: str) -> Judgement | None:
+    """Of a candidate that ended well, or could not be run; None where it failed. `passes` says the former in words."""
+    if result.outcome.kind is OutcomeKind.OK:
+        return Judgement(Verdict.NO_FAILURE, passes)
+    if result.outcome.kind is OutcomeKind.INVALID:
+        return Judgement(Verdict.UNRESOLVED, f"could not be run: {result.outcome.detail}".rstrip(": "))
+    return None
+
+
+def another_failure(result: CandidateResult, wanted: FailureSignature, words: str = "another failure") -> Judgement:
+    """Of a candidate that fails otherwise, with its sibling."""
+    return Judgement(Verdict.UNRESOLVED, words, sibling=sibling_of(result, wanted))
+
+
 def sibling_of(result: CandidateResult, wanted: FailureSignature) -> FailureSignature | None:
     """The failure of a candidate where it is another one than `wanted`; None where it tells of no other.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from triage.judge.judgement import CandidateResult, Judgement, sibling_of
+from triage.judge.judgement import CandidateResult, Judgement, another_failure, without_failure
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
-from triage.model.stage import OutcomeKind, Verdict
+from triage.model.stage import Verdict
 from triage.model.text import clip
 
 
@@ -23,20 +23,15 @@ class SignatureOracle:
     compiled: bool = True
 
     def judge(self, result: CandidateResult) -> Judgement:
-        outcome = result.outcome
-        if outcome.kind is OutcomeKind.OK:
-            return Judgement(Verdict.NO_FAILURE, "passes")
-        if outcome.kind is OutcomeKind.INVALID:
-            return Judgement(Verdict.UNRESOLVED, f"could not be run: {outcome.detail}".rstrip(": "))
+        if (innocent := without_failure(result, "passes")) is not None:
+            return innocent
         if self.compiled and not result.compiled:
             return Judgement(Verdict.UNRESOLVED, f"fails before it is compiled: {_face(result)}")
         if result.signature is None:
-            return Judgement(Verdict.UNRESOLVED, f"ended as {outcome.kind.value}, with nothing to know it by")
+            return Judgement(Verdict.UNRESOLVED, f"ended as {result.outcome.kind.value}, with nothing to know it by")
         if same_failure(result.signature, self.signature):
             return Judgement(Verdict.SAME_FAILURE, "the same failure")
-        return Judgement(
-            Verdict.UNRESOLVED, f"another failure: {_face(result)}", sibling=sibling_of(result, self.signature)
-        )
+        return another_failure(result, self.signature, f"another failure: {_face(result)}")
 
 
 def _face(result: CandidateResult) -> str:

@@ -88,6 +88,11 @@ class Outcome:
     def failed(self) -> bool:
         return self.kind not in (OutcomeKind.OK, OutcomeKind.INVALID)
 
+    def words(self) -> str:
+        """`ok`, `exception`, `crash (SIGSEGV)`: for tables."""
+        by_signal = self.signal and self.kind in (OutcomeKind.CRASH, OutcomeKind.OOM)
+        return f"{self.kind.value} ({self.signal})" if by_signal else self.kind.value
+
 
 @dataclass(frozen=True)
 class BoundaryPoint:

@@ -10,7 +10,7 @@ script.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from triage.judge.asking import Budget
@@ -19,13 +19,13 @@ from triage.judge.signature import one_line
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.graph.generated import synthetic_values
-from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
-from triage.reduce.printing.printer import Form, count_ops, text_of
+from triage.reduce.interface import Engine, Met, NoReduction, Problem, Reduction
+from triage.reduce.printing.printer import Form, count_ops, print_if_possible
 from triage.reduce.siblings import compilers_own, told_of, without_values
 from triage.reduce.verifying import (
     VERIFY_RUNS,
-    Count,
     Reproduced,
+    Verification,
     Verifier,
     as_it_is,
     counted,
@@ -33,7 +33,7 @@ from triage.reduce.verifying import (
     verified,
     with_own_error,
 )
-from triage.trial.interface import CandidateRunner, Resources
+from triage.trial.interface import Resources
 
 MOST_LARGER = 6  # of those that an engine found on the way, verified where its result does not hold
 OUT_OF_TIME = "The budget ended before it was verified."
@@ -51,21 +51,9 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Means:
-    """What engines and their results are judged with: who runs candidates, who verifies, until when, who is told."""
-
-    runner: CandidateRunner
-    verify: Verifier
-    budget: Budget
-    emit: Callable[..., None]
-    news: Callable[[Reduction], None] = lambda reduction: None  # told of each reduction before it is verified
-
-
-@dataclass(frozen=True)
 class Unreduced:
     """What may be shown where no engine ends in a reproducer: the captured graph in this `form`, else the `script`."""
 
-    oracle: Oracle
     script: str | None = None
     header: str = ""  # of the printed graph
     form: Form | None = None
@@ -88,12 +76,21 @@ class BrokenReductionError(Exception):
 
 
 def choose(
-    problem: Problem, attempts: Sequence[Attempt], means: Means, unreduced: Unreduced
+    problem: Problem,
+    attempts: Sequence[Attempt],
+    resources: Resources,
+    verify: Verifier,
+    unreduced: Unreduced,
+    news: Callable[[Reduction], None] = lambda reduction: None,
 ) -> tuple[Reproduced | None, tuple[str, ...]]:
-    """The best reproducer and sentences on how it was come by. None where nothing fails the same way."""
-    choice = _Choice(problem, means)
+    """The best reproducer and sentences on how it was come by. None where nothing fails the same way.
+
+    The oracle of the `resources` judges what is shown unreduced, each attempt has its own. `news` is told of a reduction before
+    it is verified.
+    """
+    choice = _Choice(problem, resources, verify, news)
     for attempt in attempts:
-        if choice.best is None or (attempt.of_text and not means.budget.spent()):
+        if choice.best is None or (attempt.of_text and not resources.budget.spent()):
             reduction = choice.reduced(attempt)
             if reduction is not None and choice.settled_by(attempt, reduction):
                 break
@@ -104,31 +101,34 @@ def choose(
     return choice.with_others(choice.best), tuple(choice.notes)
 
 
+@dataclass
 class _Choice:
     """What the attempts have come to so far. `best` is what is shown, unless a text reads better."""
 
-    def __init__(self, problem: Problem, means: Means) -> None:
-        self.best: Reproduced | None = None
-        self.notes: list[str] = []
-        self._problem, self._means = problem, means
-        self._siblings = list(problem.met)
-        # Failed each time, and where it must not as well: shown where an interrupt leaves no better.
-        self._doubted: Reproduced | None = None
-        self._passes_whole = False  # the captured graphs, in the warm interpreter
+    problem: Problem
+    resources: Resources
+    verify: Verifier
+    news: Callable[[Reduction], None]
+    best: Reproduced | None = None
+    notes: list[str] = field(default_factory=list)
+    siblings: list[Met] = field(default_factory=list)
+    # Failed each time, and where it must not as well: shown where an interrupt leaves no better.
+    doubted: Reproduced | None = None
+    passes_whole: bool = False  # the captured graphs, in the warm interpreter
 
     def reduced(self, attempt: Attempt) -> Reduction | None:
         """What the engine ends in; a note says why where that is nothing."""
-        engine, means, problem = attempt.engine, self._means, self._problem
-        means.emit("engine_started", engine=engine.name, subject=engine.subject)
-        ended = engine.reduce(problem, Resources(means.runner, attempt.oracle, means.budget, means.emit))
+        engine, problem = attempt.engine, self.problem
+        self.resources.emit("engine_started", engine=engine.name, subject=engine.subject)
+        ended = engine.reduce(problem, replace(self.resources, oracle=attempt.oracle))
         own_backend = problem.stage is Stage.BACKEND and (attempt.of_text or not problem.rung)
         if not own_backend:  # else its own text was changed
-            self._siblings += ended.siblings
+            self.siblings += ended.siblings
         if ended.interrupted:
             raise self._interrupted(None if isinstance(ended, NoReduction) else ended)
         if isinstance(ended, Reduction):
             return ended
-        self._passes_whole = self._passes_whole or (ended.passes_whole and not attempt.of_text)
+        self.passes_whole = self.passes_whole or (ended.passes_whole and not attempt.of_text)
         subject = engine.subject[0].upper() + engine.subject[1:]
         self.notes.append(f"{subject} could not be reduced: {ended.reason}.".replace("..", "."))
         return None
@@ -137,17 +137,17 @@ class _Choice:
         """Verify the reduction, and take it if it holds and nothing better is known; whether no other attempt is needed."""
         try:
             if self.best is None:
-                self._means.news(reduction)
+                self.news(reduction)
             smallest = self._verified(reduction, attempt.oracle)
-            late = reduction.enough or (self._means.budget.spent() and _out_of_time(smallest))
+            late = reduction.enough or (self.resources.budget.spent() and _out_of_time(smallest))
             result = smallest if late else self._larger_if_need_be(smallest, reduction, attempt.oracle)
         except KeyboardInterrupt:
             raise self._interrupted(reduction) from None
         except Exception as error:
             raise BrokenReductionError(self.best or self._unverified(reduction)) from error
         if not (result.holds or late):
-            if self._doubted is None and smallest.verified_runs >= VERIFY_RUNS:
-                self._doubted = _with_notes(smallest, [*self.notes, _why_doubted(smallest)])
+            if self.doubted is None and smallest.verified_runs >= VERIFY_RUNS:
+                self.doubted = _with_notes(smallest, [*self.notes, _why_doubted(smallest)])
             ended = f"ended in a script that {_shortcoming(smallest)}; it is not shown as a reproducer."
             self.notes.append(f"Reducing {attempt.engine.subject} {ended}")
             return False
@@ -160,27 +160,30 @@ class _Choice:
 
     def fall_back(self, unreduced: Unreduced) -> None:
         """Show the captured graph as it is, else the script, if one of them fails the same way in fresh processes."""
-        problem, means = self._problem, self._means
-        counts = partial(counted, oracle=unreduced.oracle, verify=means.verify, emit=means.emit, problem=problem)
-        whole = problem.cases[:1] if self._passes_whole else tuple(_on_values(problem.cases[:3]))
+        problem, of = self.problem, self.resources
+        counts = partial(counted, oracle=of.oracle, verify=self.verify, emit=of.emit, problem=problem)
+        whole = problem.cases[:1] if self.passes_whole else tuple(_on_values(problem.cases[:3]))
         try:
             shown = _graph(problem, whole, counts, unreduced, self.notes) or _script(
                 unreduced.script, counts, self.notes
             )
         except KeyboardInterrupt:
-            raise InterruptedReductionError(self._doubted) from None
+            raise InterruptedReductionError(self.doubted) from None
         self.best = _with_notes(shown, self.notes) if shown is not None else None
 
     def with_others(self, best: Reproduced) -> Reproduced:
         """The reproducer with the other failures that were met on the way, each with a script that may be shown."""
-        problem, means = self._problem, self._means
+        problem, runner, budget = self.problem, self.resources.runner, self.resources.budget
         if problem.operation_only:
             return best
-        if self._siblings and not means.budget.spent():
-            means.emit("engine_step", text="asking whether the other failures that were met are the compiler's own")
+        siblings = [*problem.met, *self.siblings]
+        if siblings and not budget.spent():
+            self.resources.emit(
+                "engine_step", text="asking whether the other failures that were met are the compiler's own"
+            )
         try:
-            met = compilers_own(self._siblings, problem.passing, means.runner, means.budget, problem.rung or None)
-            others = [(each.signature, without_values(each, problem, means.runner, means.budget)) for each in met]
+            met = compilers_own(siblings, problem.passing, runner, budget, problem.rung or None)
+            others = [(each.signature, without_values(each, problem, runner, budget)) for each in met]
         except KeyboardInterrupt:  # what was verified is not lost by it
             raise InterruptedReductionError(best) from None
         except Exception as error:
@@ -195,8 +198,8 @@ class _Choice:
 
     def _verified(self, reduction: Reduction, oracle: Oracle) -> Reproduced:
         if reduction.enough:
-            return as_it_is(reduction, Count())
-        return verified(reduction, self._problem, oracle, self._means.verify, self._means.emit)
+            return as_it_is(reduction, Verification())
+        return verified(reduction, self.problem, oracle, self.verify, self.resources.emit)
 
     def _larger_if_need_be(self, smallest: Reproduced, reduction: Reduction, oracle: Oracle) -> Reproduced:
         """Where the smallest does not hold, or may show another failure: a larger one that does not, if there is one."""
@@ -205,14 +208,14 @@ class _Choice:
         notes = (*reduction.notes, _why_not(smallest))
         larger = [replace(other, notes=notes) for other in reduction.larger]
         ask = partial(self._verified, oracle=oracle)
-        return _smallest_that_holds(larger, ask, self._means.budget) or smallest
+        return _smallest_that_holds(larger, ask, self.resources.budget) or smallest
 
     def _unverified(self, reduction: Reduction) -> Reproduced:
-        return _with_notes(as_it_is(reduction, Count()), self.notes)
+        return _with_notes(as_it_is(reduction, Verification()), self.notes)
 
     def _interrupted(self, reduction: Reduction | None) -> InterruptedReductionError:
         left = self._unverified(reduction) if reduction is not None else None
-        return InterruptedReductionError(self.best or self._doubted or left)
+        return InterruptedReductionError(self.best or self.doubted or left)
 
 
 def _smallest_that_holds(
@@ -273,11 +276,15 @@ def _why_not(smaller: Reproduced) -> str:
 
 
 def _graph(
-    problem: Problem, cases: Sequence[GraphCase], counts: Callable[[str], Count], unreduced: Unreduced, notes: list[str]
+    problem: Problem,
+    cases: Sequence[GraphCase],
+    counts: Callable[[str], Verification],
+    unreduced: Unreduced,
+    notes: list[str],
 ) -> Reproduced | None:
     """The captured graph as it is, if it prints and fails the same way. What speaks against one is added to the notes."""
     for case in cases:
-        source = text_of(case, header=unreduced.header, form=unreduced.form)
+        source = print_if_possible(case, header=unreduced.header, form=unreduced.form)
         if source is None:
             continue
         count = counts(source)
@@ -298,7 +305,7 @@ def _on_values(cases: Sequence[GraphCase]) -> Iterator[GraphCase]:
         yield case
 
 
-def _script(script: str | None, counts: Callable[[str], Count], notes: list[str]) -> Reproduced | None:
+def _script(script: str | None, counts: Callable[[str], Verification], notes: list[str]) -> Reproduced | None:
     """The script itself, if it fails the same way alone in an empty directory. What speaks against it is added to the notes."""
     if script is None:
         return None
@@ -310,6 +317,8 @@ def _script(script: str | None, counts: Callable[[str], Count], notes: list[str]
     return None
 
 
-def _plain(source: str, case: str, ops: int | None, count: Count, graph: GraphCase | None, note: str) -> Reproduced:
+def _plain(
+    source: str, case: str, ops: int | None, count: Verification, graph: GraphCase | None, note: str
+) -> Reproduced:
     found = Reduction(source, "none", case, ops, 0, 0.0, minimal=False, complete=True, graph=graph, notes=(note,))
     return as_it_is(found, replace(count, doubt="", seen_graph=None))

@@ -8,7 +8,7 @@ candidate so far, and says so.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Verdict
 from triage.reduce.printing.printer import Form
 from triage.trial.interface import Resources
+from triage.trial.share import MOST_KEPT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,10 @@ def told_as_ours(bug: Exception) -> str:
 
 @dataclass
 class Course:
-    """How a reduction goes: what was found is kept, whatever ends it. `out_of_time` says in words that the budget did."""
+    """How far a reduction came and what ended it: the end of the budget, ctrl-C, a bug of ours. What was found is kept.
+
+    `out_of_time` says in words that the budget ended: "the time budget was spent".
+    """
 
     out_of_time: str
     began: float = field(default_factory=time.monotonic)
@@ -153,3 +157,28 @@ class Engine(Protocol):
     def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """Reduce. KeyboardInterrupt may arrive at any moment."""
         ...
+
+
+class SafeEngine:
+    """An engine that raises nothing but interrupts: after a bug of ours in one, the next has its turn.
+
+    `met_bug` is told of each; `late` where the budget of the run may have cut the search short, and no limit of the engine's own.
+    """
+
+    def __init__(self, engine: Engine, met_bug: Callable[[Exception], None], late: Callable[[], None]) -> None:
+        self._engine, self._met_bug, self._late = engine, met_bug, late
+        self.name, self.subject = engine.name, engine.subject
+
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
+        """What the engine found. It may have kept some of the time for its last steps, which do not take all of it."""
+        found: Reduction | NoReduction
+        try:
+            found = self._engine.reduce(problem, resources)
+        except Exception as error:  # noqa: BLE001  engines keep what they found; of this one nothing is known
+            found = NoReduction(told_as_ours(error), bug=error)
+        if found.bug is not None:
+            self._met_bug(found.bug)
+        cut = isinstance(found, NoReduction) or not found.complete
+        if cut and resources.budget.left() <= MOST_KEPT_SECONDS:
+            self._late()
+        return found

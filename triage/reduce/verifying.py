@@ -28,7 +28,7 @@ NOT_VERIFIED = "It was not verified in a fresh process."
 
 
 @dataclass(frozen=True)
-class Shown:
+class FreshRuns:
     """What fresh processes showed of a script: as it is, with the backend of the passing rung, and with the program's own."""
 
     results: Sequence[CandidateResult]
@@ -36,11 +36,11 @@ class Shown:
     own: CandidateResult | None = None
 
 
-Verifier = Callable[[str, int], Shown]
+Verifier = Callable[[str, int], FreshRuns]
 
 
 @dataclass(frozen=True)
-class Count:
+class Verification:
     """`verified_runs` of `runs` fresh processes failed the same way, with this graph."""
 
     verified_runs: int = 0
@@ -60,7 +60,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Reproduced(Count, Reduction):
+class Reproduced(Verification, Reduction):
     """A reduction and what fresh processes showed of it. `seen_graph` is kept of a text whose failure has a graph."""
 
     oracle: Oracle | None = None
@@ -105,7 +105,7 @@ def drifted(control: Control | None) -> str:
     return "fails uncompiled too" if control.rung == UNCOMPILED.name else f"fails with `{control.rung}` too"
 
 
-def as_it_is(found: Reduction, count: Count) -> Reproduced:
+def as_it_is(found: Reduction, count: Verification) -> Reproduced:
     """The reduction with what its verification showed."""
     shown = found.complete or found.minimal
     cut_short = "" if shown else "The reduction was cut short; a smaller reproducer may exist."
@@ -115,12 +115,12 @@ def as_it_is(found: Reduction, count: Count) -> Reproduced:
 
 def counted(
     source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None], problem: Problem, *, private: bool = False
-) -> Count:
+) -> Verification:
     """Run it in fresh processes. The error of a `private` text is not told: it may quote what the text holds."""
     emit("verify_started", runs=VERIFY_RUNS)
     key = digest(f"{problem.passing} {problem.signature.fingerprint}", source)
     with suppress(KeyError, TypeError, ValueError):  # written by another version
-        known = decode(Count, problem.verified[key])
+        known = decode(Verification, problem.verified[key])
         if known.holds:
             emit("verify_ended", runs=known.runs, same=known.verified_runs)
             return known
@@ -137,7 +137,7 @@ def counted(
     raised = [result.outcome.exception for result in same]
     prints = any(each is not None and each.phase == PRINTED for each in raised)
     slowest = max((result.outcome.seconds for result in same), default=0.0)
-    count = Count(len(same), len(ran), graph, control, same_text, error, doubt, prints, slowest)
+    count = Verification(len(same), len(ran), graph, control, same_text, error, doubt, prints, slowest)
     emit("verify_facts", digest=key, count=count)
     return count
 

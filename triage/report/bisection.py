@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from triage.model.bisection import Bisection, Commit, Kind, Standing, TestedVersion, from_json
-from triage.report.markdown import clip, code, prose, table
+from triage.model.bisection import Bisection, Kind, Standing, TestedVersion, from_json
+from triage.model.text import clip
+from triage.report.markdown import code, prose, table
 from triage.report.pages import closing_chips, page
 
 ROWS = 20
@@ -42,7 +43,10 @@ def view(found: Bisection) -> dict[str, Any]:
         "complete": found.complete,
         "table": _table(found),
         "window": _window(found),
-        "suspects": [_suspect(commit) for commit in (found.commits.commits if found.commits else ())],
+        "suspects": [
+            f"{code(each.sha[:12])} {prose(clip(each.subject, 120))} ({prose(clip(each.why, 160))})"
+            for each in (found.commits.commits if found.commits else ())
+        ],
         "next": prose(what_next(found) or ""),
         "notes": [prose(clip(note, 300)) for note in found.notes[:8]],
         "circumstances": prose(clip(_tested_with(found), 300)),
@@ -106,10 +110,6 @@ def _window(found: Bisection) -> str:
     link = f" ({window.url})" if window.url else ""
     note = f" {prose(clip(window.note, 300))}" if window.note else ""
     return f"{ends}{count}{link}.{note}"
-
-
-def _suspect(commit: Commit) -> str:
-    return f"{code(commit.sha[:12])} {prose(clip(commit.subject, 120))} ({prose(clip(commit.why, 160))})"
 
 
 def bisection_html(found: Bisection) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from triage.model.explanation import CompileTime, Explanation, GraphBreak, Profile, Recompilation
+from triage.model.text import clip
 from triage.report import modes
 from triage.report import profile as profiles
 from triage.report.compile_cost import PHASES, cost
-from triage.report.markdown import clip, code, prose, table
+from triage.report.markdown import code, prose, table
 from triage.report.templates import template_of
 from triage.report.wording import plural
 

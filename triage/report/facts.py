@@ -10,7 +10,8 @@ from typing import Any
 
 from triage.model.report import Culprit, SubsystemSearch, TriageReport
 from triage.model.stage import Stage, Symptom
-from triage.report.markdown import clip, code, prose
+from triage.model.text import clip
+from triage.report.markdown import code, prose
 from triage.report.wording import STAGES, compile_call, plural, regression
 
 

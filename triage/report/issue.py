@@ -11,6 +11,7 @@ from urllib.parse import quote
 from triage.errors import UsageError
 from triage.model.bisection import Bisection
 from triage.model.report import TriageReport
+from triage.model.text import clip
 from triage.report import bisection, markdown
 from triage.report.duplicates import REPOSITORY
 from triage.report.facts import facts
@@ -112,7 +113,7 @@ def _telling(report: TriageReport) -> str:
     if excerpt:
         return excerpt
     text = f"{signature.exception_type}: {markdown.clean(signature.message)}".strip()
-    frames = [f"    at {markdown.clip(markdown.one_line(frame), 200)}" for frame in signature.frames[:3]]
+    frames = [f"    at {clip(markdown.one_line(frame), 200)}" for frame in signature.frames[:3]]
     return "\n".join([text, *frames])
 
 
@@ -120,15 +121,13 @@ def _difference(sources: Sources) -> str:
     """What makes the reproducer pass, as a diff without headers; empty where it is too long to help."""
     if not sources.passing or not sources.reproducer:
         return ""
-    failing, passing = (_code_of(text) for text in (sources.reproducer, sources.passing))
+    failing, passing = (
+        list(itertools.dropwhile(lambda line: line.startswith("#"), text.splitlines()))  # without the comment on top
+        for text in (sources.reproducer, sources.passing)
+    )
     lines = list(difflib.unified_diff(failing, passing, lineterm="", n=0))[2:]
-    changed = [markdown.clip(line, 200) for line in lines if not line.startswith("@@")]
+    changed = [clip(line, 200) for line in lines if not line.startswith("@@")]
     return "\n".join(changed) if len(changed) <= _DIFF_LINES else ""
-
-
-def _code_of(source: str) -> list[str]:
-    """The lines of a script, without the comment on top."""
-    return list(itertools.dropwhile(lambda line: line.startswith("#"), source.splitlines()))
 
 
 def new_issue_url(title: str, parts: Mapping[str, Part], body: Callable[[Mapping[str, str]], str]) -> str:

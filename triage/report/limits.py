@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from triage.report.markdown import clip, one_line
+from triage.model.text import clip
+from triage.report.markdown import one_line
 
 ISSUE_LIMIT = 65_536
 ROOM_FOR_WORDS = 4_000  # left free for what the reporter writes

@@ -7,10 +7,7 @@ no tag, no mention of a person (`@torch` is one) and no link to an issue (`#12`)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-
-from triage.model.text import clip as clip  # its readers know it from here
-from triage.model.text import clip_sentences as clip_sentences
+from collections.abc import Callable, Iterable, Sequence
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -44,13 +41,7 @@ def code(text: str) -> str:
 
 def prose(text: str) -> str:
     """A sentence of ours or of torch, on one line. Code spans in it stay code spans."""
-    body = one_line(text)
-    parts: list[str] = []
-    end = 0
-    for span in _CODE_SPAN.finditer(body):
-        parts += [_plain(body[end : span.start()]), code(span[2])]
-        end = span.end()
-    return "".join([*parts, _plain(body[end:])])
+    return _marked(one_line(text), _CODE_SPAN, 2, lambda rest: _marked(rest, _LINKED, 0, _escaped))
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -68,13 +59,14 @@ def one_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
-def _plain(text: str) -> str:
+def _marked(text: str, pattern: re.Pattern[str], group: int, rest: Callable[[str], str]) -> str:
+    """The text with this group of each match as code, and what stands between them as `rest` makes it."""
     parts: list[str] = []
     end = 0
-    for linked in _LINKED.finditer(text):
-        parts += [_escaped(text[end : linked.start()]), code(linked[0])]
-        end = linked.end()
-    return "".join([*parts, _escaped(text[end:])])
+    for found in pattern.finditer(text):
+        parts += [rest(text[end : found.start()]), code(found[group])]
+        end = found.end()
+    return "".join([*parts, rest(text[end:])])
 
 
 def _escaped(text: str) -> str:

@@ -12,16 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from triage.environments.files import write_whole
-from triage.errors import UsageError
+from triage.errors import UsageError, why
 from triage.model.codec import decode
 from triage.model.formats import BY_NAME, FORMATS
 from triage.model.report import SCHEMA_VERSION, TriageReport
+from triage.report.formats import render, renderer_of
 from triage.report.issue import issue_url
 from triage.report.redact import Redactor
-from triage.report.render import render, renderer_of
 from triage.report.sources import ERROR_LOG, Sources, failing_log, read_sources
 from triage.report.trace import TRACE_LOG, TraceWork, redacted_trace
-from triage.report.writing import redacted, why, writing
+from triage.report.writing import redacted, writing
 
 FILES = {row.name: row.file for row in FORMATS}
 
@@ -60,7 +60,7 @@ def write_report(
         )
     sources = replace(sources, error_log=log)
     clean, sources = _with_template(clean, sources, template)
-    with writing("The report", run_dir):
+    with writing(run_dir / FILES["json"]):
         for name, text in attached.values():
             if text:
                 write_whole(run_dir / name, text)

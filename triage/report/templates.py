@@ -18,6 +18,7 @@ import jinja2.meta
 import jinja2.sandbox
 
 from triage.errors import TriageError, UsageError
+from triage.model.text import clip, clip_sentences
 from triage.report import markdown, wording
 from triage.report.own_faults import in_words
 from triage.report.redaction_words import redacted_words
@@ -38,7 +39,7 @@ VARIABLES = {
     "log": "what the failing run printed, from its traceback on",
     "versions": "the output of torch.utils.collect_env",
 }
-_MARKDOWN = ("prose", "code", "fence", "comment", "clip", "clip_sentences", "one_line")
+_MARKDOWN = ("prose", "code", "fence", "comment", "one_line")
 _WORDING = (
     "ladder_table", "ablation_table", "reproducer_claim", "reproducer_name", "environment_line", "operator_check",
     "ladder_line", "workarounds", "fresh_runs", "shell", "seconds",
@@ -46,6 +47,8 @@ _WORDING = (
 FILTERS: dict[str, Callable[..., Any]] = {
     **{name: getattr(markdown, name) for name in _MARKDOWN},
     **{name: getattr(wording, name) for name in _WORDING},
+    "clip": clip,
+    "clip_sentences": clip_sentences,
     "own_fault": in_words,
     "redacted_words": redacted_words,
     "escape_html": html.escape,

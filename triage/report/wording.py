@@ -13,8 +13,8 @@ from typing import Any
 from triage.model.own_code import OperatorCheck
 from triage.model.report import SAYS_NOTHING, AblationRow, Control, LadderRow, ReportSignature, Reproducer, TriageReport
 from triage.model.stage import Stage
-from triage.model.text import quoted
-from triage.report.markdown import clip, clip_sentences, code, one_line, prose, table
+from triage.model.text import clip, clip_sentences, quoted
+from triage.report.markdown import code, one_line, prose, table
 
 ROWS = 24
 NOTE = 600  # characters of what is said of a reproducer

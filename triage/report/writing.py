@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
 from triage.environments.files import write_whole
-from triage.errors import UsageError
+from triage.errors import UsageError, written
 from triage.model.codec import decode, encode, field_names
 from triage.model.explanation import Explanation
 from triage.model.sweep import SCHEMA_VERSION, SweepReport
@@ -24,17 +23,9 @@ EXPLANATION, SWEEP = "explain.json", "sweep.json"
 T = TypeVar("T")
 
 
-@contextlib.contextmanager
-def writing(what: str, directory: Path) -> Iterator[None]:
+def writing(file: Path) -> contextlib.AbstractContextManager[None]:
     """Raises UsageError where what is done inside ends in an OSError."""
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(
-            f"{what} could not be written to {directory}.",
-            why(error),
-            "Name a directory that can be written, with room on its disk: --out DIR",
-        ) from error
+    return written(str(file), "Name a directory that can be written, with room on its disk: --out DIR")
 
 
 def redacted(found: T, redactor: Redactor) -> T:
@@ -43,15 +34,10 @@ def redacted(found: T, redactor: Redactor) -> T:
     return decode(kind, redactor.tree(encode(found), field_names(kind)))  # type: ignore[arg-type]
 
 
-def why(error: OSError) -> str:
-    """`PermissionError: Permission denied`."""
-    return f"{type(error).__name__}: {error.strerror or error}"
-
-
 def write_explanation(directory: Path, found: Explanation, redactor: Redactor) -> Explanation:
     """Writes the data and both pages; returns what was written. Raises UsageError where it cannot be."""
     clean = redacted(found, redactor)
-    with writing(EXPLANATION, directory):
+    with writing(directory / EXPLANATION):
         write_whole(directory / EXPLANATION, _as_json(clean))
         write_whole(directory / "explain.md", explanation_page(clean))
         write_whole(directory / "explain.html", explanation_html(clean))
@@ -61,7 +47,7 @@ def write_explanation(directory: Path, found: Explanation, redactor: Redactor) -
 def write_sweep(directory: Path, found: SweepReport, redactor: Redactor, *, live: bool = False) -> SweepReport:
     """Writes data, pages and test results; returns what was written. A `live` page reads itself anew. Raises as the other."""
     clean = redacted(found, redactor)
-    with writing(SWEEP, directory):
+    with writing(directory / SWEEP):
         write_whole(directory / SWEEP, _as_json(clean))
         write_whole(directory / "sweep.html", sweep_html(clean, live=live))
         if not live:

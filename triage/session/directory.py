@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triage.environments.files import check_writable
-from triage.errors import UsageError
+from triage.errors import UsageError, written
 
 LATEST = "latest"
 IGNORE = ".gitignore"
@@ -57,25 +57,21 @@ def make_directory(out: Path | None, label: str, cwd: Path) -> RunDirectory:
     wanted = wanted if wanted.is_absolute() else cwd / wanted
     if os.path.lexists(wanted) and not wanted.is_dir():
         raise UsageError(
-            what=f"The run directory {wanted} cannot be made.",
+            what=f"The run directory {wanted} cannot be written.",
             why="A file of this name is there.",
             next="Choose a directory: --out DIR",
         )
     for number in range(1, 1000):
         path = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
-        try:
+        next_step = "Choose a directory you may write to: triage run --out DIR script.py"
+        with written(f"The run directory {path}", next_step):
             if out is not None and path.is_dir() and not any(path.iterdir()):
                 check_writable(path)
                 return RunDirectory(path, made=False)  # an empty directory that the person made for us
-            path.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise UsageError(
-                what=f"The run directory {path} cannot be made.",
-                why=str(error),
-                next="Choose a directory you may write to: triage run --out DIR script.py",
-            ) from error
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                continue
         return RunDirectory(path, made=True) if out is not None else _named(path)
     raise UsageError(
         what=f"{wanted} exists a thousand times.", why="Runs are never overwritten.", next="Use --out DIR."

@@ -13,8 +13,7 @@ from typing import Any
 
 from triage.environments.files import JOURNAL, check_writable
 from triage.environments.machine import kept_in
-from triage.errors import UsageError
-from triage.model.outcome import Outcome
+from triage.errors import UsageError, written
 from triage.model.stage import Verdict
 from triage.probe.launch import Cancel
 from triage.probe.staging import prune_headers
@@ -112,14 +111,8 @@ def reopen_session(
     settings: Settings, directory: Path, emit: Emitter, recalled: Mapping[str, Verdict], verified: Mapping[str, Any]
 ) -> Session:
     """Go on in the directory of an earlier run. Raises UsageError where it cannot be written."""
-    try:
+    with written(f"The run directory {directory}", "Start anew: triage run SCRIPT"):
         check_writable(directory)
-    except OSError as error:
-        raise UsageError(
-            what=f"The run directory {directory} cannot be written.",
-            why=str(error),
-            next="Start anew: triage run SCRIPT",
-        ) from error
     emit.add(Journal(directory / JOURNAL))
     return Session(
         directory, settings, emit, Clock(settings.budget), neutral_store(), recalled=recalled, verified=verified
@@ -138,10 +131,3 @@ def neutral_store() -> Path | None:
     except OSError:
         return None
     return root
-
-
-def describe_outcome(outcome: Outcome) -> str:
-    """`ok`, `exception`, `crash (SIGSEGV)`: for tables."""
-    if outcome.signal and outcome.kind.value in ("crash", "oom"):
-        return f"{outcome.kind.value} ({outcome.signal})"
-    return outcome.kind.value

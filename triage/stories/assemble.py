@@ -10,7 +10,7 @@ from pathlib import Path
 import triage
 from triage.culprit.contracts import broken_by
 from triage.culprit.given_wrong import GivenWrong
-from triage.culprit.matching import lies_in_environment
+from triage.culprit.match_known_cause import lies_in_environment
 from triage.culprit.operation import Clues, culprit_of, operators_in, with_part
 from triage.culprit.own_code import raised_in
 from triage.culprit.settings import not_disproved
@@ -32,8 +32,8 @@ from triage.report.excerpt import excerpt, function_of_stacks, line_of
 from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
+from triage.stories.accuracy_notes import accuracy_facts
 from triage.stories.captured import guilty_graph, named_line, only_line
-from triage.stories.comparison import accuracy_facts
 from triage.stories.findings import Findings
 from triage.stories.headline import (
     sentence_before_the_first,
@@ -43,11 +43,17 @@ from triage.stories.headline import (
     whose_headline,
     with_headline,
 )
-from triage.stories.known import cause_of
+from triage.stories.known_cause import cause_of
 from triage.stories.ladder_rows import ladder_rows
-from triage.stories.met import why_unsettled
 from triage.stories.notes import notes_of
-from triage.stories.shown import fails_by_itself, given_wrong_facts, reproducer_facts, reproducer_note, workaround_texts
+from triage.stories.reproducer_facts import (
+    fails_by_itself,
+    given_wrong_facts,
+    reproducer_facts,
+    reproducer_note,
+    workaround_texts,
+)
+from triage.stories.spoiled import why_unsettled
 from triage.stories.whose_code import own_code, raised_by, what_to_mend
 
 # Variables that decide what torch does; not where it keeps things.

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triage.judge.asking import Budget
-from triage.judge.comparison import ComparisonOracle, FirstComparison, PrintedOracle
+from triage.judge.comparison import ComparisonOracle, FirstComparisonOracle, PrintedOracle
 from triage.judge.judgement import Oracle
 from triage.judge.signature import one_line, place_of
 from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom, Verdict
 from triage.reduce.choose import Attempt
-from triage.reduce.compare import Passing, Shows, comparison_of, forms_of
+from triage.reduce.failing_comparison import FailingComparison, PassingGraphs, comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
 from triage.reduce.interface import Problem
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
-from triage.reduce.prepared import below_own_backend, prepared
 from triage.reduce.printing.printer import Form
-from triage.reduce.text.engine import SECONDS, Seen, SourceEngine
-from triage.stories.findings import Asked, Findings
+from triage.reduce.text.engine import SECONDS, FailingRun, SourceEngine
+from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend
+from triage.stories.findings import Findings, GraphAnswer
 from triage.stories.limits import HANG_SECONDS, repeats_for, seconds_for, start_seconds
 from triage.trial.driver import digest
 from triage.trial.patience import Patience
@@ -93,7 +93,7 @@ def texts_for(
     if isinstance(oracle, PrintedOracle):
         attempts = [Attempt(replace(engine, compared=oracle), oracle, PRINTED_TEXT_NOTE, of_text=True)]
     if conclusion.stage is Stage.DYNAMO and (prints or is_script_check(conclusion.outcome)) and patience is None:
-        comparison = FirstComparison()
+        comparison = FirstComparisonOracle()
         note = PRINTED_NOTE if prints else CHECK_NOTE
         attempts.insert(0, Attempt(replace(engine, compared=comparison), comparison, note, of_text=True))
     return attempts
@@ -112,7 +112,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
     timeout = seconds_for(found) if patience is None else HANG_SECONDS + start_seconds(found)
     return SourceEngine(
         found.target,
-        Seen(
+        FailingRun(
             outcome=failing.outcome,
             calls=failing.notes.point.calls,
             compiled=failing.notes.compile_calls,
@@ -134,7 +134,7 @@ def comparing(
     attempts: list[Attempt],
     runner: ForkServerRunner,
     budget: Budget,
-    passing: Passing,
+    passing: PassingGraphs,
     steady: bool,
     if_none: str,
 ) -> tuple[Problem, list[Attempt]]:
@@ -147,14 +147,14 @@ def comparing(
     if first is None:
         return problem, attempts
     oracle = first.oracle
-    _, found = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget, passing))
+    _, found = ask_then_with_setup(problem, lambda problem: comparison_of(problem, runner, oracle, budget, passing))
     if found is not None:
         return _showing(problem, attempts, found)
     of_text = [replace(attempt, note=if_none) for attempt in attempts if attempt.of_text]
     return problem, of_text if of_text and steady and passing.all_of_them else attempts
 
 
-def as_asked(problem: Problem, attempts: list[Attempt], asked: Asked) -> tuple[Problem, list[Attempt]]:
+def as_asked(problem: Problem, attempts: list[Attempt], asked: GraphAnswer) -> tuple[Problem, list[Attempt]]:
     """With the graphs that answered for the rungs, as they were asked, and the answer."""
     known = {digest(asked.problem.rung, asked.source): Verdict.SAME_FAILURE}
     problem = replace(problem, recalled={**problem.recalled, **known})
@@ -163,7 +163,7 @@ def as_asked(problem: Problem, attempts: list[Attempt], asked: Asked) -> tuple[P
     return _showing(problem, attempts, asked.shows)
 
 
-def _showing(problem: Problem, attempts: list[Attempt], shows: Shows) -> tuple[Problem, list[Attempt]]:
+def _showing(problem: Problem, attempts: list[Attempt], shows: FailingComparison) -> tuple[Problem, list[Attempt]]:
     """The graph and the comparison that show it come first."""
     chosen: list[Attempt] = []
     for attempt in attempts:

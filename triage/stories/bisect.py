@@ -44,7 +44,7 @@ from triage.stories.bisect_subject import Subject, find_subject
 
 
 @dataclass(frozen=True)
-class Done:
+class BisectResult:
     """What `triage bisect` ends in. `report` is the run's report it was merged into."""
 
     found: Bisection
@@ -61,7 +61,7 @@ def bisect(
     cache_limit: int = DEFAULT_LIMIT,
     *,
     own_stdin: bool = True,
-) -> Done:
+) -> BisectResult:
     """Answer the question. With `own_stdin` what stands on our standard input is the script's.
 
     Raises TriageError where it cannot be answered at all.
@@ -99,7 +99,7 @@ def bisect(
     emit("bisect_ended", directory=str(session.directory), summary=found.summary, complete=found.complete)
     if error is not None:
         raise error if not hunt.results else _to_be_taken_up(error, session.directory)
-    return Done(found, session.directory, code if code is not None else _exit_code(found), report)
+    return BisectResult(found, session.directory, code if code is not None else exit_code(found), report)
 
 
 def _hunt(hunt: Hunt, settings: Settings) -> tuple[str | None, int | None, TargetError | None]:
@@ -281,7 +281,7 @@ def command_line(ask: Ask, axis: Axis) -> tuple[str, ...]:
     return (*words, *(["--"] if ask.raw or len(ask.words) > 1 else []), *ask.words)
 
 
-def _exit_code(found: Bisection) -> int:
+def exit_code(found: Bisection) -> int:
     return EXIT_OK if found.before is not None and found.after is not None else EXIT_NOTHING
 
 
@@ -294,7 +294,7 @@ def _to_be_taken_up(error: TargetError, directory: Path) -> TargetError:
 def _write(found: Bisection, directory: Path, subject: Subject, redactor: Redactor) -> Path | None:
     """`bisect.json`, `bisect.md` and `bisect.html`, and the report of the run where there is one. All of it redacted."""
     tree = redactor.tree(to_json(found))
-    with writing("The result", directory):
+    with writing(directory / "bisect.json"):
         write_whole(directory / "bisect.json", json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
         write_whole(directory / "bisect.md", bisection_page(from_json(tree)))
         write_whole(directory / "bisect.html", bisection_html(from_json(tree)))

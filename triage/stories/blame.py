@@ -16,17 +16,17 @@ from pathlib import Path
 
 from triage.culprit import conditions
 from triage.culprit.ablation import Variant, ablate, cures_of, variants_of_graph, variants_of_text
+from triage.culprit.compiler_parts import AFTER, BEFORE
 from triage.culprit.fake_results import fake_wrong
 from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import FirstWrong, first_wrong
 from triage.culprit.given_wrong import given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.inquiry import Inquiry, seconds_of
-from triage.culprit.parts import AFTER, BEFORE
 from triage.culprit.subsystem import Searched, search_parts
 from triage.culprit.undefined import undefined_conversion
 from triage.environments.files import write_whole
-from triage.judge.comparison import AnyWrong, ComparisonOracle, WrongAlike
+from triage.judge.comparison import AnyWrongOracle, ComparisonOracle, SameKindOracle
 from triage.judge.judgement import Oracle
 from triage.judge.signature import is_refused
 from triage.model.graphcase import GraphCase
@@ -96,7 +96,7 @@ def _first_wrong(case: GraphCase, form: Form, inquiry: Inquiry, runner: ForkServ
     """Of the reproducer, small values too: its own check, which need not see these, does not count."""
     oracle = inquiry.oracle
     if isinstance(oracle, ComparisonOracle):
-        inquiry = replace(inquiry, oracle=WrongAlike(oracle.signature))
+        inquiry = replace(inquiry, oracle=SameKindOracle(oracle.signature))
     with runner.comparing_finely(signs=False):
         return first_wrong(case, form, inquiry)
 
@@ -168,7 +168,7 @@ def _diverging(found: Findings, made: Reproduced, problem: Problem, inquiry: Inq
     found.diverging = first_diverging(
         (_seen(start.candidate, inquiry.runner) for start in wholes[:MOST_WHOLES]),
         [nodes[name] for name in likely],
-        replace(inquiry, oracle=AnyWrong(oracle.signature) if isinstance(oracle, ComparisonOracle) else oracle),
+        replace(inquiry, oracle=AnyWrongOracle(oracle.signature) if isinstance(oracle, ComparisonOracle) else oracle),
     )
 
 

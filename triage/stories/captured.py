@@ -9,7 +9,7 @@ from pathlib import Path
 from triage.locate.conclude import Conclusion, is_script_check
 from triage.locate.walk import Walk
 from triage.model.accuracy import WrongResult
-from triage.model.graphcase import GraphCase
+from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Direction
 from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
@@ -68,20 +68,23 @@ def guilty_graph(walk: Walk, conclusion: Conclusion, reduced: GraphCase | None =
 
 def only_line(cases: Sequence[GraphCase], graph: str | None) -> str | None:
     """The line of the program where all that this graph does stands; None where that is on several, or not known."""
-    lines = {node.where for case in cases if case.graph_id == graph for node in case.nodes if node.where}
+    lines = {node.where for node in _placed(cases, graph)}
     return lines.pop() if len(lines) == 1 else None
 
 
-def named_line(cases: Sequence[GraphCase], graph: str | None, operation: str | None) -> str | None:
+def named_line(cases: Sequence[GraphCase], graph: str | None, operation: str) -> str | None:
     """The line of the program where this graph does an operation; None where that is on several, or not known.
 
     The graph of operators tells more surely than that of the program's own calls, whose names are others.
     """
-    nodes = [node for case in cases if case.graph_id == graph for node in case.nodes if node.where]
-    scored = [(points(node, operation or ""), node.where) for node in nodes]
+    scored = [(points(node, operation), node.where) for node in _placed(cases, graph)]
     best = max((score for score, _ in scored), default=0)
     lines = {where for score, where in scored if score == best}
-    return lines.pop() if operation and best and len(lines) == 1 else None
+    return lines.pop() if best and len(lines) == 1 else None
+
+
+def _placed(cases: Sequence[GraphCase], graph: str | None) -> list[GraphNode]:
+    return [node for case in cases if case.graph_id == graph for node in case.nodes if node.where]
 
 
 def _failing_probes(walk: Walk, conclusion: Conclusion) -> Iterator[Probe]:

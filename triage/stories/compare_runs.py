@@ -101,10 +101,6 @@ def _of_signature(name: str) -> Callable[[TriageReport], str]:
     return read
 
 
-def _ways(report: TriageReport) -> str:
-    return "; ".join([*report.workarounds, *(way.change for way in report.ways_round)])
-
-
 _FACTS: dict[str, Callable[[TriageReport], str]] = {
     "symptom": lambda report: report.verdict.symptom.value,
     "stage": lambda report: report.verdict.stage.value,
@@ -116,6 +112,6 @@ _FACTS: dict[str, Callable[[TriageReport], str]] = {
     "operation": _operation,
     "part of the compiler": lambda report: (report.culprit.subsystem if report.culprit is not None else None) or "",
     "needs": lambda report: "; ".join(row.condition for row in report.conditions),
-    "passes with": _ways,
+    "passes with": lambda report: "; ".join([*report.workarounds, *(way.change for way in report.ways_round)]),
     "command": lambda report: " ".join(report.command),
 }

@@ -63,7 +63,7 @@ class EarlyNews:
 
 
 def withdraw(directory: Path, *, verified: bool = False) -> None:
-    """What was shown early did not hold; nor did what was `verified`, where the whole conclusion fell."""
+    """Remove the early reproducer, which did not hold; with `verified` also a verified one, whose conclusion was given up."""
     for name in (NAME, "passing.py") if verified else (NAME,):
         file = directory / name
         if file.is_file() and (verified or file.read_text(encoding="utf-8").startswith(MARK)):

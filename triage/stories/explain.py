@@ -13,8 +13,8 @@ from pathlib import Path
 
 from triage.errors import EXIT_INTERRUPTED, EXIT_PARTIAL, TriageError
 from triage.explain import breaks, recompiles, times
-from triage.explain.cures import Trial
-from triage.explain.fullgraph import first_to_fail
+from triage.explain.breaks import first_to_fail
+from triage.explain.cures import TriedSetting
 from triage.model.explanation import Explanation
 from triage.model.stage import OutcomeKind
 from triage.probe import stdin
@@ -30,7 +30,7 @@ from triage.session.settings import Settings
 from triage.stories.explain_modes import ModesWanted, step_marked
 from triage.stories.explain_profile import profiled
 from triage.stories.explain_run import announced, events_of, failure_of, request_for
-from triage.stories.run import Run
+from triage.stories.run import RunResult
 from triage.stories.run import run as triaged
 from triage.stories.target import check_started
 
@@ -55,13 +55,13 @@ class Measuring:
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainResult:
     """What `triage explain` ends in. `run` is there where the script fails: its triage."""
 
     explanation: Explanation
     directory: Path
     exit_code: int
-    run: Run | None = None
+    run: RunResult | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class _Watch:
     target: Target
     whole: bool
 
-    def run(self, name: str, trial: Trial | None = None, caches: Path | None = None) -> _Seen:
+    def run(self, name: str, trial: TriedSetting | None = None, caches: Path | None = None) -> _Seen:
         """Run the script once, watched; its rung in the events is what was switched on."""
         request = request_for(
             self.session,
@@ -96,14 +96,14 @@ class _Watch:
             probe = announced(self.session, request, trial.name if trial is not None else name)
         return _Seen(probe, events_of(self.session, name))
 
-    def ended(self, found: Explanation, code: int = 0, incomplete: str | None = None) -> Explained:
+    def ended(self, found: Explanation, code: int = 0, incomplete: str | None = None) -> ExplainResult:
         """What was found, written. `incomplete` says why there is no more of it."""
         if incomplete is not None:
             found = replace(found, complete=False, incomplete_reason=incomplete)
         redactor = redactor_here(self.target.cwd, redact=self.session.settings.redact)
         written = write_explanation(self.session.directory, found, redactor.knowing(found.command))
         self.session.emit("run_ended", directory=str(self.session.directory), exit_code=code)
-        return Explained(written, self.session.directory, code)
+        return ExplainResult(written, self.session.directory, code)
 
 
 def explain(
@@ -116,7 +116,7 @@ def explain(
     whole: bool = False,
     warm: bool = False,
     measuring: Measuring = Measuring(),
-) -> Explained:
+) -> ExplainResult:
     """Explain the target. Raises TriageError where it cannot be run at all."""
     check_syntax(target)
     marks = measuring.marks(target, settings.timeout)
@@ -233,7 +233,7 @@ def _cures_tried(watch: _Watch, found: Explanation) -> Explanation:
 
 
 def _fullgraph(watch: _Watch, found: Explanation) -> Explanation:
-    trial = Trial("fullgraph=True", arguments={"fullgraph": True})
+    trial = TriedSetting("fullgraph=True", arguments={"fullgraph": True})
     outcome = watch.run("fullgraph", trial).probe.outcome
     first = first_to_fail(outcome, found.graph_breaks, watch.target.cwd) if outcome.failed else None
     notes = found.notes

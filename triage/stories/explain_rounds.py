@@ -21,7 +21,7 @@ from triage.probe.events import Event
 from triage.probe.target import Target
 from triage.session.session import Session
 from triage.stories.explain_run import events_of, failure_of
-from triage.stories.turns import GO, NOT_READY, SLOTS, STOP, Running, Turns, in_turns
+from triage.stories.turns import GO, NOT_READY, SLOTS, STOP, ModeProcess, Turns, in_turns
 
 ROUNDS = 21
 ROUNDS_SECONDS = 120.0  # no round is begun after so long, once there are enough for an interval
@@ -95,9 +95,9 @@ class _Sets:
                 turns.give(process, STOP)
             return {process.mode.name: _read(self._session, process, turns) for process in running}
 
-    def _all_started(self, turns: Turns, side_by_side: int) -> list[Running]:
+    def _all_started(self, turns: Turns, side_by_side: int) -> list[ModeProcess]:
         """A process for each mode that there is room and time for; so many at most compile at once."""
-        running: list[Running] = []
+        running: list[ModeProcess] = []
         again = f"-{self._count}" if self._count > 1 else ""
         began = time.monotonic()
         for slot, mode in enumerate(self._modes):
@@ -113,7 +113,7 @@ class _Sets:
                 self._seconds = (time.monotonic() - began) * len(self._modes) / usable_cores()
         return running
 
-    def _rounds(self, turns: Turns, running: Sequence[Running]) -> None:
+    def _rounds(self, turns: Turns, running: Sequence[ModeProcess]) -> None:
         """Give everybody a turn, and again: the first of a round is another one each time."""
         began, rounds = time.monotonic(), ROUNDS // self._sets
         for number in range(rounds):
@@ -142,7 +142,7 @@ def _why_not(session: Session, slot: int) -> str | None:
     return None
 
 
-def _read(session: Session, process: Running, turns: Turns) -> Measured:
+def _read(session: Session, process: ModeProcess, turns: Turns) -> Measured:
     probe = turns.ended(process)
     events = events_of(session, process.name)
     return measured_in(events, process.late or failure_of(probe.outcome))

@@ -18,7 +18,7 @@ from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Condition, SubsystemSearch, WayRound
 from triage.probe.run import Probe
 from triage.probe.target import Target
-from triage.reduce.compare import Passing, Shows
+from triage.reduce.failing_comparison import FailingComparison, PassingGraphs
 from triage.reduce.interface import Problem, told_as_ours
 from triage.reduce.verifying import Reproduced
 from triage.report.trace import TraceWork
@@ -26,12 +26,15 @@ from triage.session.session import Session
 from triage.trial.runner import ForkServerRunner
 
 
-class Asked(NamedTuple):
-    """Graphs that fail as the script does: the problem with them, the text of the one that was asked, what shows it."""
+class GraphAnswer(NamedTuple):
+    """Captured graphs that fail as the script does, so that they answer for it on every rung.
+
+    `source` is the script of the one that was run, `shows` the comparison that fails where results are compared.
+    """
 
     problem: Problem
     source: str
-    shows: Shows | None = None  # where results are compared
+    shows: FailingComparison | None = None  # where results are compared
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,11 @@ class Silent:
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """What was `found` of a wrong graph, by the names of the findings, and the `question` that it answers."""
+class GivenUp:
+    """A reproducer whose conclusion was given up, for when the same is concluded again (`stories/given_up.py`).
+
+    `found` are fields of the findings by their names, `question` is the graph and the way in which it is wrong.
+    """
 
     question: tuple[object, ...]
     found: dict[str, Any]
@@ -59,9 +65,9 @@ _WHATEVER_THE_STAGE = frozenset(
         "command",
         "walk",
         "environment",
-        "passing",
+        "passing_graphs",
         "silent",
-        "earlier",
+        "given_up",
         "notes",
         "incomplete",
         "bug",
@@ -86,9 +92,9 @@ class Findings:
     alone: GraphCase | None = None
     traced: str = ""  # how it is known that what is wrong in another way comes of it
     silent: Silent | None = None  # where that is the failure of a script which passes
-    asked: Asked | None = None  # what answered for the rungs
-    passing: Passing = field(default_factory=Passing)  # whole graphs that were compared with eager
-    earlier: Earlier | None = None  # for when that graph is to blame after all
+    graph_answer: GraphAnswer | None = None  # what answered for the rungs
+    passing_graphs: PassingGraphs = field(default_factory=PassingGraphs)  # whole graphs that were compared with eager
+    given_up: GivenUp | None = None  # for when that graph is to blame after all
     also_wrong: tuple[WrongResult, ...] = ()  # in the same call, and known to be another failure
     reproduced: Reproduced | None = None
     reproducer_note: str | None = None

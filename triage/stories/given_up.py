@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from triage.reduce.interface import Problem
 from triage.stories.attempts import CHECK_NOTE, VALUE_NOTE
-from triage.stories.findings import Earlier, Findings
+from triage.stories.findings import Findings, GivenUp
 from triage.trial.driver import digest
 
 # What a reduction and the questions about its reproducer fill in.
@@ -35,9 +35,9 @@ _FOUND = (
 def _question(found: Findings, problem: Problem) -> tuple[object, ...] | None:
     """The text of the whole graph that is wrong, in which way, and from which rung on; None where no graph answered."""
     wrong = problem.signature.wrong
-    if found.asked is None or not found.walk.on_graph or wrong is None:
+    if found.graph_answer is None or not found.walk.on_graph or wrong is None:
         return None
-    graph = digest(found.asked.problem.rung, found.asked.source)
+    graph = digest(found.graph_answer.problem.rung, found.graph_answer.source)
     return graph, wrong, problem.rung, problem.passing, problem.own_rung, problem.stage
 
 
@@ -45,14 +45,14 @@ def keep(found: Findings, problem: Problem) -> None:
     """Keep what is known of a reproducer that was verified."""
     question = _question(found, problem)
     if question is not None and found.reproduced is not None and found.reproduced.verified:
-        found.earlier = Earlier(question, {name: getattr(found, name) for name in _FOUND})
+        found.given_up = GivenUp(question, {name: getattr(found, name) for name in _FOUND})
 
 
 def recall(found: Findings, problem: Problem) -> bool:
     """Take what is known of this very question; whether anything is. No check of the script's own is told of any more."""
-    if found.earlier is None or found.earlier.question != _question(found, problem):
+    if found.given_up is None or found.given_up.question != _question(found, problem):
         return False
-    for name, value in found.earlier.found.items():
+    for name, value in found.given_up.found.items():
         setattr(found, name, value)
     made = found.reproduced
     assert made is not None

@@ -23,11 +23,11 @@ from triage.model.outcome import Outcome
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.run import Probe
-from triage.reduce.compare import comparison_of
-from triage.reduce.prepared import failing_source, prepared
-from triage.stories import one_by_one
+from triage.reduce.failing_comparison import comparison_of
+from triage.reduce.torch_setup import ask_then_with_setup, failing_source
+from triage.stories import rounding_doubts
 from triage.stories.captured import captured
-from triage.stories.findings import Asked, Findings
+from triage.stories.findings import Findings, GraphAnswer
 from triage.stories.limits import seconds_for
 from triage.stories.problem import compares, comparison_for, problem_of
 from triage.trial.pool import Query
@@ -69,7 +69,7 @@ def asked(found: Findings) -> bool:
     wrong = not is_script_check(walk.start.outcome)
     if not wrong:
         wrong = comparing.check_first(walk)
-        one_by_one.trace_back(found)
+        rounding_doubts.trace_back(found)
     if (wrong or comparing.compiled_nothing_again(walk)) and walk.heard_of_graph(_answers(found)):
         return True
     forget(found)
@@ -148,9 +148,9 @@ def _by_exception(found: Findings, conclusion: Conclusion) -> _Shown | None:
     for place in dict.fromkeys((min(walk.suspected(), walk.rungs.index(conclusion.failing)), walk.top)):
         problem = replace(problem_of(found, conclusion), rung=walk.rungs[place].name)
         ask = failing_source(runner, oracle, budget, seconds_for(found))
-        problem, failing = prepared(problem, ask)
+        problem, failing = ask_then_with_setup(problem, ask)
         if failing is not None:
-            found.asked = Asked(problem, failing.source)
+            found.graph_answer = GraphAnswer(problem, failing.source)
             return _Shown(failing.source, failing.result, place, oracle)
     return None
 
@@ -163,7 +163,9 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
     oracle, budget = ComparisonOracle(conclusion.signature, lenient=unseen), _time_to_ask(found)
     problem = problem_of(found, conclusion)
     place = [rung.name for rung in walk.rungs].index(problem.rung)
-    problem, shows = prepared(problem, lambda problem: comparison_of(problem, runner, oracle, budget, found.passing))
+    problem, shows = ask_then_with_setup(
+        problem, lambda problem: comparison_of(problem, runner, oracle, budget, found.passing_graphs)
+    )
     if shows is None:
         return None
     wrong = shows.result.notes.checked_by(conclusion.outcome).wrong
@@ -172,7 +174,7 @@ def _by_comparison(found: Findings, conclusion: Conclusion) -> _Shown | None:
         walk.checked = replace(probe, notes=probe.notes.checked_by(conclusion.outcome))
         problem = replace(problem, signature=replace(problem.signature, wrong=wrong.wrongness))
         oracle = ComparisonOracle(problem.signature)
-    found.asked = Asked(problem, shows.source, shows)
+    found.graph_answer = GraphAnswer(problem, shows.source, shows)
     return _Shown(shows.source, shows.result, place, oracle)
 
 

@@ -12,8 +12,7 @@ from triage.model.report import LadderRow
 from triage.model.rungs import AS_IS, Rung
 from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.run import Probe
-from triage.session.session import describe_outcome
-from triage.stories.met import met_on
+from triage.stories.spoiled import met_on
 
 
 def ladder_rows(walk: Walk, conclusion: Conclusion) -> tuple[LadderRow, ...]:
@@ -25,10 +24,10 @@ def ladder_rows(walk: Walk, conclusion: Conclusion) -> tuple[LadderRow, ...]:
         probes = walk.evidence.get(rung.name) or _passed_beside(rung, walk, conclusion)
         if not probes:
             why = idle or _cut_short(rung, walk) or why_not_run(rung, walk.rungs, walk.evidence)
-            rows.append(met_on(walk, rung.name) or replace(_unrun(rung), note=why))
+            rows.append(met_on(walk, rung.name) or LadderRow(rung.name, "script", "not_run", 0.0, note=why))
         for number, probe in enumerate(probes):
             judged = discount(probe, expected)
-            if number and describe_outcome(judged.outcome) == rows[-1].outcome and rows[-1].rung in (rung.name, AS_IS):
+            if number and judged.outcome.words() == rows[-1].outcome and rows[-1].rung in (rung.name, AS_IS):
                 continue  # a repeat that says the same
             row = _row(rung, judged, conclusion, len(probes))
             if idle is not None and rung is walk.own_rung:  # that backend was asked for nothing: it does not pass
@@ -45,10 +44,6 @@ def _idle(walk: Walk, conclusion: Conclusion) -> str | None:
     if not any(probe.notes.compile_calls for probe in runs):
         return "torch.compile is never called"
     return "nothing was compiled" if conclusion.compiled_nothing else None
-
-
-def _unrun(rung: Rung) -> LadderRow:
-    return LadderRow(rung.name, "script", "not_run", 0.0)
 
 
 def _passed_beside(rung: Rung, walk: Walk, conclusion: Conclusion) -> list[Probe]:
@@ -93,7 +88,7 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
     return LadderRow(
         rung=rung.name,
         on=probe.on,
-        outcome=describe_outcome(probe.outcome),
+        outcome=probe.outcome.words(),
         seconds=round(probe.outcome.seconds, 2),
         face=alike,
         note="; ".join(notes) or None,

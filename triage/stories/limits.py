@@ -53,4 +53,4 @@ def repeats_for(conclusion: Conclusion) -> Repeats:
     if conclusion.symptom is not Symptom.NONDETERMINISTIC or not 0 < conclusion.failures < conclusion.runs:
         return Repeats()
     rate = conclusion.failures / conclusion.runs
-    return Repeats(min(MOST_REPEATS, math.ceil(math.log(MISSED) / math.log(1 - rate))), 1)
+    return Repeats(min(MOST_REPEATS, math.ceil(math.log(MISSED) / math.log(1 - rate))))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from triage.locate import comparing, printed, unwritten, which_value, wrapper, wrong_before
 from triage.locate.walk import Walk
 from triage.model.stage import Symptom
-from triage.stories.comparison import fails_by_rounding
+from triage.stories.accuracy_notes import fails_by_rounding
 from triage.stories.early import named_early, withdraw
 from triage.stories.findings import Findings
 from triage.stories.whose_code import doubt_rounding
@@ -23,10 +23,10 @@ def compare(found: Findings) -> None:
         with found.session.timed("compare"):
             wrong = comparing.compare(found.walk)
         if found.runner is not None:
-            from triage.stories import one_by_one  # with all the engines
+            from triage.stories import rounding_doubts  # with all the engines
 
             with found.session.timed("compare"):
-                (one_by_one.doubt_silent if wrong is None else one_by_one.trace_silent)(found)
+                (rounding_doubts.doubt_silent if wrong is None else rounding_doubts.trace_silent)(found)
 
 
 def locate(found: Findings) -> None:
@@ -38,14 +38,14 @@ def locate(found: Findings) -> None:
 
 def agrees(found: Findings) -> bool:
     """Whether the script confirms what was concluded from the graph. Where it does not, its own ladder is walked, and counts."""
-    from triage.stories import graph_ladder, one_by_one
+    from triage.stories import graph_ladder, rounding_doubts
 
     with found.session.timed("confirm"):
         agreed = found.walk.confirmed()
     if agreed:
         return True
     graph_ladder.forget(found)
-    one_by_one.believe_silent(found)
+    rounding_doubts.believe_silent(found)
     withdraw(found.session.directory, verified=True)
     with found.session.timed("locate"):
         _settle(found.walk)
@@ -72,12 +72,12 @@ def _after_walking(found: Findings) -> None:
 
 def _walk(found: Findings) -> None:
     """Walk the ladder: on the captured graph, where it fails the same way by itself, else on the script."""
-    from triage.stories import graph_ladder, one_by_one  # with all the engines
+    from triage.stories import graph_ladder, rounding_doubts  # with all the engines
 
     walk = found.walk
     with found.session.timed("locate"):
         if not (graph_ladder.worth_asking(found) and graph_ladder.asked(found)):
-            one_by_one.believe_silent(found)
+            rounding_doubts.believe_silent(found)
             _settle(walk)  # else `agrees` waits for the script's own answers
         _tell_what_is_wrong(found)
 
@@ -95,7 +95,7 @@ def _settle(walk: Walk) -> None:
 def _tell_what_is_wrong(found: Findings) -> None:
     """Of several wrong values of a call, one that is wrong on the rung to blame; what was asked of another says nothing."""
     if which_value.tell_what_is_wrong_there(found.walk):
-        found.asked = None
+        found.graph_answer = None
 
 
 def _look_behind(found: Findings) -> None:
@@ -111,15 +111,15 @@ def _look_behind(found: Findings) -> None:
 
 def _check_comparison(found: Findings) -> None:
     """Where a check of the script's own fails, or a graph dies of another's value: which value is wrong, or is it rounding?"""
-    from triage.stories import one_by_one  # with all the engines
+    from triage.stories import rounding_doubts  # with all the engines
 
     if comparing.worth_checking(found.walk):
         with found.session.timed("compare"):
             comparing.check(found.walk)
         doubt_rounding(found)
         with found.session.timed("compare"):
-            one_by_one.doubt_operations(found)
-            one_by_one.trace_back(found)
+            rounding_doubts.doubt_operations(found)
+            rounding_doubts.trace_back(found)
     elif wrong_before.worth_looking(found.walk):
         with found.session.timed("compare"):
-            one_by_one.look_before(found)
+            rounding_doubts.look_before(found)

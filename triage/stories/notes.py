@@ -15,7 +15,7 @@ from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.report.excerpt import hints_of
-from triage.stories.comparison import (
+from triage.stories.accuracy_notes import (
     ROUNDED_BY_DYNAMO,
     another_failure,
     another_operation,
@@ -27,7 +27,7 @@ from triage.stories.comparison import (
 )
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes, order_notes, other_way_notes, passes_at_first
-from triage.stories.met import met_note
+from triage.stories.spoiled import met_note
 
 RANDOM_NOTE = (
     "To compare random results, set torch._inductor.config.fallback_random = True and seed again before each call."

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from triage.culprit.matching import lies_in_environment
+from triage.culprit.match_known_cause import lies_in_environment
 from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle, PrintedOracle
 from triage.judge.judgement import Oracle
@@ -16,14 +16,13 @@ from triage.judge.printed import judged_beside
 from triage.judge.signature import FailureSignature
 from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
 from triage.model.stage import Stage
-from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Means, Unreduced, choose
-from triage.reduce.compare import forms_of
-from triage.reduce.interface import Engine, Problem
-from triage.reduce.prepared import below_own_backend, failing_source, prepared
-from triage.reduce.sound import Sound
+from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Unreduced, choose
+from triage.reduce.failing_comparison import forms_of
+from triage.reduce.interface import Engine, Problem, SafeEngine
 from triage.reduce.text.checks.runners import PrintedRunner
 from triage.reduce.text.polish import Polished
-from triage.reduce.verifying import Shown
+from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend, failing_source
+from triage.reduce.verifying import FreshRuns
 from triage.session.clock import BudgetSpentError
 from triage.stories import given_up
 from triage.stories.attempts import as_asked, attempts_for, comparing, header_of
@@ -36,6 +35,7 @@ from triage.stories.problem import compares, comparison_for, problem_of
 from triage.stories.several_wrong import told_apart
 from triage.trial.driver import Repeats
 from triage.trial.fresh import verify, verify_with_control
+from triage.trial.interface import Resources
 from triage.trial.runner import ForkServerRunner
 from triage.trial.share import Limit
 
@@ -99,13 +99,14 @@ class _Reproduction:
         found.reproduced, notes = choose(
             problem,
             [replace(attempt, engine=self._ready(attempt.engine)) for attempt in attempts],
-            Means(self.runner, self._verified, searching, self.news.emit, self.news.reduced),
+            Resources(self.runner, self.oracle, searching, self.news.emit),
+            self._verified,
             Unreduced(
-                self.oracle,
                 script=None if self.compared else _single_file(found),
                 header=header_of(found, conclusion),
                 form=forms_of(conclusion.signature.wrong)[0] if self.compared else None,
             ),
+            self.news.reduced,
         )
         if found.reproduced is None:
             last = "Run triage on the script to see it again." if self.compared else SCRIPT_ALONE
@@ -131,22 +132,22 @@ class _Reproduction:
         if conclusion.stage is Stage.BACKEND and problem.cases:
             problem = _with_backend(problem, compares(conclusion))
         own_check = conclusion.outcome is not None and is_script_check(conclusion.outcome)
-        if found.asked is not None and found.walk.on_graph:
-            return as_asked(problem, attempts, found.asked)
+        if found.graph_answer is not None and found.walk.on_graph:
+            return as_asked(problem, attempts, found.graph_answer)
         if self.compared or conclusion.wrong or own_check:
             steady = repeats_for(conclusion) == Repeats()
             if_none = passes_alone(conclusion.wrong, found.also_wrong)
-            return comparing(problem, attempts, self.runner, budget, found.passing, steady, if_none)
+            return comparing(problem, attempts, self.runner, budget, found.passing_graphs, steady, if_none)
         if any(case.setup for case in problem.cases):
             limit = seconds_for(found) if self.patience is None else self.patience.seconds()
-            problem, _ = prepared(problem, failing_source(self.runner, self.oracle, budget, limit))
+            problem, _ = ask_then_with_setup(problem, failing_source(self.runner, self.oracle, budget, limit))
         return problem, attempts
 
     def _ready(self, engine: Engine) -> Engine:
         late = partial(self.found.shorten, "the reproducer was as small as it can be")
-        return Sound(Polished(engine), self.found.met_bug, late)
+        return SafeEngine(Polished(engine), self.found.met_bug, late)
 
-    def _verified(self, source: str, runs: int) -> Shown:
+    def _verified(self, source: str, runs: int) -> FreshRuns:
         """What fresh processes show of a script. One that fails by chance is run more often, until it has failed `runs` times."""
         found, problem, session = self.found, self.problem, self.found.session
         # A fresh process also takes the time until its first compile, which no candidate does.
@@ -166,7 +167,7 @@ class _Reproduction:
             if session.clock.spent():
                 break
             results += verify(source, python, runs=2, **fresh)
-        return Shown(results, control, own)
+        return FreshRuns(results, control, own)
 
 
 def _with_backend(problem: Problem, compared: bool) -> Problem:

@@ -28,7 +28,7 @@ ENOUGH = 0.8  # of a limit: a process may be ended a little before it
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptReport:
     """A report with a verified reproducer, and the files that were written with it."""
 
     report: TriageReport
@@ -41,7 +41,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierRun:
     """What an earlier run was asked to do, and the answers it got.
 
     `verdicts` by the digest of a candidate's question, `verified` (as `choose` wrote it) by that of a reproducer's.
@@ -55,7 +55,7 @@ class Earlier:
     probes: Mapping[str, Probe]
     verdicts: Mapping[str, Verdict]
     verified: Mapping[str, Any]
-    kept: Kept | None = None
+    kept: KeptReport | None = None
     ended: int | None = None  # the exit status of its end; None where there is something to go on with
 
     @property
@@ -88,7 +88,7 @@ def _cut_short(known: Probe, timeout: float) -> bool:
     return known.outcome.kind is OutcomeKind.HANG and known.outcome.seconds < ENOUGH * enough
 
 
-def earlier_run(directory: Path) -> Earlier:
+def earlier_run(directory: Path) -> EarlierRun:
     """Read a run directory. Raises UsageError where it is none, or was made by a version that kept too little."""
     events = list(read_journal(directory))
     begun = next((event for event in events if event.get("kind") == "run_started"), None)
@@ -101,7 +101,7 @@ def earlier_run(directory: Path) -> Earlier:
     probes = _decoded(events, "probe_facts", lambda event: decode(Probe, event["probe"]))
     report = report_in(directory)
     ended = events[-1].get("exit_code") if report is not None and report.complete and _has_ended(events) else None
-    return Earlier(
+    return EarlierRun(
         directory=directory.resolve(),
         command=tuple(begun["command"]),
         cwd=Path(begun["cwd"]),
@@ -110,7 +110,7 @@ def earlier_run(directory: Path) -> Earlier:
         probes={probe.name: probe for probe in probes},
         verdicts=dict(_decoded(events, "query", lambda event: (event["digest"], Verdict(event["verdict"])))),
         verified=dict(_decoded(events, "verify_facts", lambda event: (event["digest"], event["count"]))),
-        kept=Kept(report, _files(directory)) if report is not None and has_verified(report) else None,
+        kept=KeptReport(report, _files(directory)) if report is not None and has_verified(report) else None,
         ended=ended,
     )
 

@@ -31,7 +31,7 @@ from triage.stories.assemble import exit_code
 from triage.stories.captured import captured
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.locating import agrees, compare, locate
-from triage.stories.resume import Earlier, has_verified
+from triage.stories.resume import EarlierRun, has_verified
 from triage.stories.run_files import no_interrupts, redactor_of, report_early, write_reproducer, write_what_is_known
 from triage.stories.screening import Screening
 from triage.stories.target import AskedTarget
@@ -49,7 +49,7 @@ LAST_WORDS_SECONDS = 1.0  # what a run that ended early still waits for the targ
 
 
 @dataclass(frozen=True)
-class Run:
+class RunResult:
     """What `triage run` ends in."""
 
     report: TriageReport
@@ -63,10 +63,10 @@ def run(
     command: tuple[str, ...],
     settings: Settings,
     emit: Emitter,
-    earlier: Earlier | None = None,
+    earlier: EarlierRun | None = None,
     *,
     own_stdin: bool = True,
-) -> Run:
+) -> RunResult:
     """Triage the target, or go on with an `earlier` run of it. With `own_stdin` what stands on our input is the target's.
 
     Raises TriageError where there is nothing to triage; an interrupt or a bug of our own ends in a smaller report.
@@ -90,7 +90,7 @@ def run(
         if found.incomplete is None:
             session.forget_kernels()
         emit("run_ended", directory=str(session.directory), exit_code=exit_code(report, interrupted))
-    return Run(report, session.directory, exit_code(report, interrupted), None if interrupted else found.bug)
+    return RunResult(report, session.directory, exit_code(report, interrupted), None if interrupted else found.bug)
 
 
 def _begun(
@@ -98,7 +98,7 @@ def _begun(
     command: tuple[str, ...],
     settings: Settings,
     emit: Emitter,
-    earlier: Earlier | None,
+    earlier: EarlierRun | None,
     screening: Screening,
     *,
     own_stdin: bool,

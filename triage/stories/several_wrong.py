@@ -13,12 +13,12 @@ from triage.locate.conclude import Conclusion
 from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS
-from triage.reduce.alone import alone, of_one_call, without
-from triage.reduce.compare import VALUES, forms_of
+from triage.reduce.failing_comparison import VALUES, forms_of
 from triage.reduce.graph.generated import made_up
 from triage.reduce.interface import Met
 from triage.reduce.printing.printer import Unprintable, print_case
-from triage.stories import one_by_one
+from triage.reduce.wrong_outputs import not_returning, outputs_of_first_call, returning_only
+from triage.stories import rounding_doubts
 from triage.stories.findings import Findings
 from triage.trial.runner import ForkServerRunner
 
@@ -28,7 +28,7 @@ FORM = VALUES[0]
 def told_apart(found: Findings, conclusion: Conclusion, runner: ForkServerRunner, timeout: float) -> Conclusion:
     """The conclusion with the value that the check looks at. Fills `also_wrong` of the findings with what is another failure."""
     checked, below = found.walk.checked, conclusion.passing
-    several = of_one_call(checked.notes.wrongs) if checked is not None else ()
+    several = outputs_of_first_call(checked.notes.wrongs) if checked is not None else ()
     case = next((case for case in found.cases if several and _is_of(case, several[0].graph)), None)
     if checked is None or below is None or below.force not in BACKENDS or case is None or len(case.outputs) < 2:
         return conclusion
@@ -44,7 +44,7 @@ def told_apart(found: Findings, conclusion: Conclusion, runner: ForkServerRunner
     if not others:
         return _none_of_them(found, conclusion, several, result.notes.wrongs)
     found.also_wrong = tuple(wrong for wrong in several if wrong.item in there)
-    if checked.notes.wrong in others or found.asked is not None:
+    if checked.notes.wrong in others or found.graph_answer is not None:
         return conclusion
     rest = tuple(wrong for wrong in checked.notes.wrongs if wrong not in others and wrong not in found.also_wrong)
     wrongs = (*others, *found.also_wrong, *rest)
@@ -62,13 +62,13 @@ def _none_of_them(
     checked = found.walk.checked
     amounts = {wrong.item: (wrong.kind, wrong.wrong, wrong.compiled_error) for wrong in there}
     alike = all(amounts[wrong.item] == (wrong.kind, wrong.wrong, wrong.compiled_error) for wrong in several)
-    if checked is None or not alike or found.asked is not None or checked.notes.wrongs != tuple(several):
+    if checked is None or not alike or found.graph_answer is not None or checked.notes.wrongs != tuple(several):
         return conclusion
-    if not without(found.cases, several):
+    if not not_returning(found.cases, several):
         return conclusion
     found.also_wrong = tuple(several)
     left = replace(checked, notes=replace(checked.notes, wrongs=()))
-    found.walk.checked = one_by_one.doubt_the_rest(found, left, several)
+    found.walk.checked = rounding_doubts.doubt_the_rest(found, left, several)
     return found.walk.conclusion()
 
 
@@ -78,10 +78,10 @@ def cut_to_one(found: Findings) -> tuple[GraphCase, ...]:
     Where what is wrong is another failure, the graphs that do not return it.
     """
     if found.also_wrong and found.walk.checked is not None and not found.walk.checked.notes.wrongs:
-        return without(found.cases, found.also_wrong)
+        return not_returning(found.cases, found.also_wrong)
     wrongs = found.walk.checked.notes.wrongs if found.walk.checked is not None else ()
-    several = of_one_call(wrongs)
-    return (*alone(found.cases, wrongs[0]), *found.cases) if len(several) > 1 else found.cases
+    several = outputs_of_first_call(wrongs)
+    return (*returning_only(found.cases, wrongs[0]), *found.cases) if len(several) > 1 else found.cases
 
 
 def shown_alone(found: Findings, signature: FailureSignature) -> tuple[Met, ...]:
@@ -90,7 +90,7 @@ def shown_alone(found: Findings, signature: FailureSignature) -> tuple[Met, ...]
     for wrong in found.also_wrong:
         header = f"Wrong result: {wrong.wrongness.words()}.\nSeen in the same call; not reduced any further."
         other = replace(signature, message=wrong.headline(), skeleton=wrong.kind, wrong=wrong.wrongness)
-        for case in alone(found.cases, wrong)[:1]:
+        for case in returning_only(found.cases, wrong)[:1]:
             try:
                 shown.append(_met(other, case, header))
             except Unprintable:

@@ -26,11 +26,11 @@ from triage.session.session import neutral_store
 from triage.session.settings import Settings
 from triage.stories.sweep_against import against, failing_in
 from triage.stories.sweep_pass import Limits, answer, stamp, work
-from triage.stories.sweep_setup import Ready
+from triage.stories.sweep_setup import SweepStart
 from triage.sweep.clusters import Member, clustered, joined
 from triage.sweep.engines.interface import Done, Engine, Work
 from triage.sweep.jobs import Job
-from triage.sweep.plan import Pass, Script, last_passes, members, next_passes
+from triage.sweep.plan import JobState, Pass, last_passes, members, next_passes
 from triage.sweep.store import Store
 
 RUNS = "runs"
@@ -43,7 +43,7 @@ MOST_TRIES = 3  # of a process whose machine went away
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweepResult:
     """What `triage sweep` ends in."""
 
     report: SweepReport
@@ -56,7 +56,9 @@ def slots_here(wanted: int) -> int:
     return wanted or max(1, min(usable_cores(), runs_that_fit()))
 
 
-def sweep(ready: Ready, settings: Settings, engine: Engine, emit: Emitter, *, base: Path | None = None) -> Swept:
+def sweep(
+    ready: SweepStart, settings: Settings, engine: Engine, emit: Emitter, *, base: Path | None = None
+) -> SweepResult:
     """Sweep over what is ready, or go on with it. The engine and the store are closed at the end, however that comes.
 
     Raises UsageError where `base` is no sweep, or nothing can be written.
@@ -89,7 +91,7 @@ class _Sweeping:
     engine: Engine
     emit: Emitter
     base: Path | None
-    scripts: dict[str, Script] = field(default_factory=dict)
+    scripts: dict[str, JobState] = field(default_factory=dict)
     _jobs: dict[str, Job] = field(default_factory=dict)
     _running: dict[str, tuple[Work, Pass, int]] = field(default_factory=dict)  # with the state of its report before
     _tries: dict[str, int] = field(default_factory=dict)
@@ -114,7 +116,7 @@ class _Sweeping:
             self._jobs[job.name] = job
             doubted = job.flaky or job.name in failed_there or self.store.failed_before(job.name)
             answers = self.store.answers(job.name)
-            self.scripts[job.name] = Script(job.name, place, directory, answers, doubted=doubted)
+            self.scripts[job.name] = JobState(job.name, place, directory, answers, doubted=doubted)
 
     def go(self) -> None:
         """Until nothing is left to be asked."""
@@ -129,7 +131,7 @@ class _Sweeping:
                 self._ended(done)
             self._page()
 
-    def _wanted(self) -> list[tuple[Script, Pass]]:
+    def _wanted(self) -> list[tuple[JobState, Pass]]:
         scripts = list(self.scripts.values())
         wanted = next_passes(scripts)
         if wanted or self._running:
@@ -210,14 +212,14 @@ class _Sweeping:
             write_sweep(self.folder, self.report(GOING_ON), self._redactor(), live=True)
             self._page_at = began + max(PAGE_SECONDS, PAGE_SHARE * (time.monotonic() - began))
 
-    def ended(self, why: str | None) -> Swept:
+    def ended(self, why: str | None) -> SweepResult:
         """Write what is known, whole or not."""
         found = self.report(why)
         if self.base is not None:
             found = replace(found, against=against(found, self.folder, self.base))
         written = write_sweep(self.folder, found, self._redactor())
         self.emit("sweep_ended", directory=str(self.folder), clusters=len(found.clusters))
-        return Swept(written, self.folder, EXIT_INTERRUPTED if why else exit_code(found))
+        return SweepResult(written, self.folder, EXIT_INTERRUPTED if why else exit_code(found))
 
     def report(self, why: str | None) -> SweepReport:
         """What is known now; `why` it is not all there is to know."""
@@ -255,13 +257,13 @@ def exit_code(report: SweepReport) -> int:
     return EXIT_OK if all(result.fate in fine for result in report.results) else EXIT_NOTHING
 
 
-def _results(scripts: Sequence[Script], failing: Sequence[Member], clusters: Sequence[Cluster]) -> list[ScriptResult]:
+def _results(scripts: Sequence[JobState], failing: Sequence[Member], clusters: Sequence[Cluster]) -> list[ScriptResult]:
     by_script = {member.script: member for member in failing}
     cluster_of = {script: cluster.id for cluster in clusters for script in cluster.members}
     return [_result(script, by_script.get(script.name), cluster_of) for script in scripts]
 
 
-def _result(script: Script, member: Member | None, cluster_of: Mapping[str, str]) -> ScriptResult:
+def _result(script: JobState, member: Member | None, cluster_of: Mapping[str, str]) -> ScriptResult:
     facts = member.facts if member is not None else script.told
     errors = [given.error for given in script.answers.values() if given.error]
     if facts is None:

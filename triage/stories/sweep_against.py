@@ -9,7 +9,7 @@ from triage.model.sweep import Against, Fate, ScriptResult, SweepReport
 from triage.report.store import load_report
 from triage.report.writing import load_sweep
 from triage.stories.compare_runs import Likeness, compare
-from triage.sweep.likeness import plain
+from triage.sweep.same_bug import plain
 
 _FINE = (Fate.PASSES, Fate.ROUNDING)
 

@@ -18,14 +18,16 @@ RUNS = Path("triage-out")
 
 
 @dataclass(frozen=True)
-class Ready:
+class SweepStart:
     """What is to be swept over, and what is known of it."""
 
     jobs: tuple[Job, ...]
     store: Store
 
 
-def prepared(words: Sequence[str], out: Path | None, resume: Path | None, python: str | None, *, again: bool) -> Ready:
+def set_up_sweep(
+    words: Sequence[str], out: Path | None, resume: Path | None, python: str | None, *, again: bool
+) -> SweepStart:
     """The jobs of these paths, or those of the sweep to go on with. With `again` what is known of them is forgotten.
 
     Raises UsageError where nothing can be run or written there, TargetError where `python` is no interpreter that has torch.
@@ -46,7 +48,7 @@ def prepared(words: Sequence[str], out: Path | None, resume: Path | None, python
         jobs = tuple(find_jobs(store.about("words") or [], Path(store.about("cwd") or Path.cwd())))
     if again:
         store.forget()
-    return Ready(jobs, store)
+    return SweepStart(jobs, store)
 
 
 def _check_words(words: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ NOT_READY = "it had not compiled and made its first steps"
 
 
 @dataclass
-class Running:
+class ModeProcess:
     """The process of one mode; its log and its events are called `name`."""
 
     mode: Mode
@@ -54,7 +54,7 @@ class Turns:
 
     def start(
         self, mode: Mode, slot: int, name: str, *, profile: Path | None = None, caches: Path | None = None
-    ) -> Running:
+    ) -> ModeProcess:
         """Start the program in this mode. `profile` is where traces go.
 
         `caches` are torch's, kept for the next process; without it each has its own.
@@ -75,17 +75,17 @@ class Turns:
         )
         session.emit("probe_started", name=mode.name, rung=mode.name, timeout=request.timeout)
         cancel = Cancel(session.cancel)
-        return Running(mode, name, slot, cancel, self._pool.submit(run_probe, request, cancel))
+        return ModeProcess(mode, name, slot, cancel, self._pool.submit(run_probe, request, cancel))
 
-    def is_ready(self, process: Running) -> bool:
+    def is_ready(self, process: ModeProcess) -> bool:
         """Whether it stands still and waits for its turn."""
         return not process.probe.done() and self._state(process) == READY
 
-    def give(self, process: Running, state: bytes) -> None:
+    def give(self, process: ModeProcess, state: bytes) -> None:
         """Tell it to go on, to end, or to profile its next step."""
         self._map[process.slot : process.slot + 1] = state
 
-    def wait(self, process: Running, what: str) -> None:
+    def wait(self, process: ModeProcess, what: str) -> None:
         """Until it waits for its turn, or has ended; one that takes longer than a run of the script may is ended."""
         session = self._session
         limit = time.monotonic() + session.settings.timeout
@@ -97,7 +97,7 @@ class Turns:
                 return
             time.sleep(POLL_SECONDS)
 
-    def ended(self, process: Running) -> Probe:
+    def ended(self, process: ModeProcess) -> Probe:
         """The process once it has ended, announced."""
         probe, name = process.probe.result(), process.mode.name
         self._session.emit("probe_ended", name=name, rung=name, **ended_facts(probe.outcome))
@@ -106,7 +106,7 @@ class Turns:
     def close(self) -> None:
         self._map.close()
 
-    def _state(self, process: Running) -> bytes:
+    def _state(self, process: ModeProcess) -> bytes:
         return self._map[process.slot : process.slot + 1]
 
 

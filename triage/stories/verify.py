@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from triage.errors import TargetError, UsageError
+from triage.errors import TargetError, UsageError, why
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
 from triage.judge.printed import judged_beside
@@ -20,7 +20,6 @@ from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.target import Target, check_syntax, find_python
 from triage.report.store import load_report
-from triage.report.writing import why
 from triage.session.session import neutral_store
 from triage.trial.fresh import verify
 
@@ -34,14 +33,14 @@ _BY_ITSELF = (
 
 
 @dataclass(frozen=True)
-class Told:
+class VerifyResult:
     """`same`: every run failed, with one signature, and with that of the report where there is one."""
 
     same: bool
     lines: tuple[str, ...]
 
 
-def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> Told:
+def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> VerifyResult:
     """Run the reproducer of a run directory, or a script. Raises UsageError where there is none."""
     interpreter = find_python(python)
     source, report = _find(what)
@@ -59,11 +58,11 @@ def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> T
     failed = None not in prints
     agree = len(prints) == 1
     if report is not None and failed and agree and _compares_itself(report, results):
-        return Told(True, (*lines, "The same failure in every run: compiled and eager differ."))
+        return VerifyResult(True, (*lines, "The same failure in every run: compiled and eager differ."))
     same = failed and agree and (wanted is None or wanted in prints)
     if report is None and same and _fails_by_itself(results[0], ask):
-        return Told(False, (*lines, _BY_ITSELF))
-    return Told(same, (*lines, _verdict(failed, agree, same, wanted, wanted in prints)))
+        return VerifyResult(False, (*lines, _BY_ITSELF))
+    return VerifyResult(same, (*lines, _verdict(failed, agree, same, wanted, wanted in prints)))
 
 
 def _fails_by_itself(result: CandidateResult, ask: Callable[..., list[CandidateResult]]) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
-from triage.culprit.matching import lies_in_environment
+from triage.culprit.match_known_cause import lies_in_environment
 from triage.culprit.settings import Setting, without_caches
 from triage.culprit.ways_round.changes import (
     KINDS,
@@ -41,7 +41,7 @@ from triage.model.rungs import DEFAULT_BACKEND, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.stories.findings import Findings
-from triage.stories.known import row_of
+from triage.stories.known_cause import row_of
 from triage.stories.spots import Files, guilty_lines, outer_lines, program_of, traced_lines
 from triage.stories.whose_code import own_code, what_to_mend
 

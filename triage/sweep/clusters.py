@@ -8,7 +8,7 @@ from itertools import combinations
 
 from triage.model.sweep import Cluster, Doubt
 from triage.sweep.facts import Facts
-from triage.sweep.likeness import one_bug
+from triage.sweep.same_bug import one_bug
 
 _LINES_UNKNOWN = 10**9
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from triage.model.sweep import Fate
 from triage.sweep.clusters import Member, inheriting, representative
 from triage.sweep.facts import Answer, Facts
-from triage.sweep.likeness import shares
+from triage.sweep.same_bug import shares
 
 
 class Pass(enum.Enum):
@@ -30,7 +30,7 @@ class Pass(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Script:
+class JobState:
     """One job, and what is known of it. `place` is its turn, `running` the pass that is going on.
 
     `doubted`: somebody saw it fail, or says so.
@@ -82,7 +82,7 @@ class Script:
         return self.screened is not None and self.screened.fate is Fate.PASSES and not self.treated
 
 
-def next_passes(scripts: Sequence[Script]) -> list[tuple[Script, Pass]]:
+def next_passes(scripts: Sequence[JobState]) -> list[tuple[JobState, Pass]]:
     """What can be asked now, the most useful first. What waits for an answer is not in it."""
     wanted = [(script, Pass.SCREEN) for script in scripts if not script.asked(Pass.SCREEN)]
     if wanted:
@@ -99,9 +99,9 @@ def next_passes(scripts: Sequence[Script]) -> list[tuple[Script, Pass]]:
     return wanted
 
 
-def groups(scripts: Sequence[Script]) -> list[list[Script]]:
+def groups(scripts: Sequence[JobState]) -> list[list[JobState]]:
     """Failing scripts that look alike after their screening, the largest group first; in each the one that is asked all first."""
-    found: dict[object, list[Script]] = {}
+    found: dict[object, list[JobState]] = {}
     for script in scripts:
         screened = script.screened
         if screened is not None and script.failing:
@@ -111,19 +111,19 @@ def groups(scripts: Sequence[Script]) -> list[list[Script]]:
     return sorted(ordered, key=lambda group: (-len(group), group[0].place))
 
 
-def _first(script: Script) -> tuple[bool, float, int]:
+def _first(script: JobState) -> tuple[bool, float, int]:
     """One that was already asked all stays the one; else the quickest."""
     answer = script.answers.get(Pass.SCREEN.value)
     return not script.asked(Pass.WHOLE), answer.seconds if answer is not None else 0.0, script.place
 
 
-def _shared(script: Script, first: Script) -> str | None:
+def _shared(script: JobState, first: JobState) -> str | None:
     if script.screened is None or first.screened is None or first.told is None:
         return None
     return shares(script.screened, first.screened, first.told)
 
 
-def members(scripts: Sequence[Script]) -> list[Member]:
+def members(scripts: Sequence[JobState]) -> list[Member]:
     """The failing scripts for which a compiler may be to blame, each with what is known of it now."""
     found = []
     for group in groups(scripts):
@@ -144,7 +144,7 @@ def members(scripts: Sequence[Script]) -> list[Member]:
     return sorted((member for member in found if member.facts.fate.failed), key=lambda member: place[member.script])
 
 
-def last_passes(scripts: Sequence[Script], clusters: Sequence[Sequence[Member]]) -> list[tuple[Script, Pass]]:
+def last_passes(scripts: Sequence[JobState], clusters: Sequence[Sequence[Member]]) -> list[tuple[JobState, Pass]]:
     """For clusters in which nobody was asked all: the one that stands for them."""
     by_name = {script.name: script for script in scripts}
     wanted = []

@@ -17,7 +17,7 @@ from triage.judge.signature import FailureSignature
 from triage.model.outcome import AgentNotes
 from triage.probe.launch import Cancel
 from triage.trial.interface import CandidateRunner
-from triage.trial.pool import Query, View
+from triage.trial.pool import Query, RunnerView
 from triage.trial.runner import ForkServerRunner
 
 # As `agent/warm/phases.py` tells them; what comes after code generation is not worth cutting off.
@@ -70,7 +70,7 @@ def phase_of_frames(frames: tuple[str, ...]) -> str | None:
     return max(seen, key=_CUTS.index) if seen else None
 
 
-class CutOffRunner(View):
+class CutOffRunner(RunnerView):
     """A view of a `ForkServerRunner`. `cut_off` is the phase it has learned, None before that or where there is none."""
 
     def __init__(self, runner: ForkServerRunner, signature: FailureSignature) -> None:

@@ -6,8 +6,8 @@ Searches and passes propose; the driver renders, runs, judges, remembers. Its in
 * `best` is, at every moment, the lightest candidate that was judged the same failure *and decided upon*. Candidates tried
   ahead of need only fill the memo, so what is found does not depend on how many run at once.
 * Another failure is kept as a sibling and counts as "not the same".
-* Where failures are flaky, a candidate is run up to `Repeats.runs` times and is the same failure if `needed` runs were;
-  once one was seen to fail every time (`steady`), one run each is enough.
+* Where failures are flaky, a candidate is run up to `Repeats.runs` times and is the same failure if one run was; once one
+  was seen to fail every time (`steady`), one run each is enough.
 * What fails the same way is no such failure where something speaks against it (`otherwise`).
 
 It is generic: candidates only need a key and a weight, and `render` turns one into a script (or refuses).
@@ -21,7 +21,7 @@ import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from triage.judge.asking import Held, LateError, Shrinkable, StopReductionError
@@ -36,33 +36,9 @@ C = TypeVar("C", bound=Shrinkable)
 
 @dataclass(frozen=True)
 class Repeats:
-    """Run a candidate up to `runs` times; it is the same failure if `needed` of them were."""
+    """Run a candidate up to `runs` times; it is the same failure if one of them was."""
 
     runs: int = 1
-    needed: int = 1
-
-
-@dataclass
-class _Tally:
-    left: int
-    needed: int
-    others: list[Judgement] = field(default_factory=list)
-    same: Judgement | None = None
-
-    def add(self, judgement: Judgement) -> Judgement | None:
-        """The final judgement, once it is certain."""
-        self.left -= 1
-        if judgement.verdict is Verdict.SAME_FAILURE:
-            self.needed -= 1
-            self.same = judgement
-        else:
-            self.others.append(judgement)
-        if self.needed <= 0:
-            return self.same
-        if self.left >= self.needed:
-            return None
-        passing = [item for item in self.others if item.verdict is Verdict.NO_FAILURE]
-        return passing[0] if passing else self.others[0]
 
 
 class Driver(Generic[C]):
@@ -252,7 +228,8 @@ class Driver(Generic[C]):
 
     def _run(self, texts: Mapping[str, C]) -> Iterator[tuple[str, Judgement]]:
         """Runs each text, yielding its final judgement as soon as it is certain."""
-        tallies = {source: _Tally(self._repeats.runs, self._repeats.needed) for source in texts}
+        runs = self._repeats.runs
+        tallies: dict[str, list[Judgement]] = {source: [] for source in texts}
         while tallies:
             sources = list(tallies)
             self._check_budget()
@@ -261,10 +238,9 @@ class Driver(Generic[C]):
                 for index, result in stream:
                     source = sources[index]
                     judgement = self._record(texts[source], source, result)
-                    final = tallies[source].add(judgement)
-                    if final is not None:
-                        final = self._doubted(source, final)
-                        del tallies[source]
+                    tallies[source].append(judgement)
+                    if judgement.verdict is Verdict.SAME_FAILURE or len(tallies[source]) == runs:
+                        final = self._doubted(source, _decisive(tallies.pop(source)))
                         self._by_source[source] = final
                         yield source, final
                     if tallies:
@@ -302,6 +278,12 @@ def _close(stream: Iterator[object]) -> None:
     """End what still runs for it."""
     with suppress(AttributeError):  # an iterator need not be a generator
         stream.close()  # type: ignore[attr-defined]
+
+
+def _decisive(judgements: Sequence[Judgement]) -> Judgement:
+    """Of runs of one text: the same failure, else that it passes, else the first."""
+    by_verdict = {each.verdict: each for each in reversed(judgements)}
+    return by_verdict.get(Verdict.SAME_FAILURE) or by_verdict.get(Verdict.NO_FAILURE) or judgements[0]
 
 
 def digest(rung: str | None, source: str) -> str:

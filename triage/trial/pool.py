@@ -49,7 +49,7 @@ class PooledRunner:
         self._root: Path | None = None
         self._made = 0
         self._executor: ThreadPoolExecutor | None = None
-        self._company: Company = view_of._company if isinstance(view_of, PooledRunner) else Company()
+        self._memory: SharedOrAlone = view_of._memory if isinstance(view_of, PooledRunner) else SharedOrAlone()
         self._end: float = view_of._end if isinstance(view_of, PooledRunner) else math.inf
 
     def until(self, end: float) -> None:
@@ -100,10 +100,10 @@ class PooledRunner:
 
     def _in_time(self, query: Query, cancel: Cancel) -> CandidateResult:
         """What ran out of memory beside others is run again alone: a GPU, too, has but so much for all of them."""
-        with self._company.together() as stay:
+        with self._memory.together() as run:
             result = self._before_end(query, cancel)
-        if result.outcome.kind is OutcomeKind.OOM and stay.in_company and not cancel.is_set():
-            with self._company.alone():
+        if result.outcome.kind is OutcomeKind.OOM and run.had_company and not cancel.is_set():
+            with self._memory.alone():
                 return self._before_end(query, cancel)
         return result
 
@@ -136,8 +136,10 @@ class PooledRunner:
         return path
 
 
-class View(PooledRunner):
-    """A runner over another one, whose answers it looks at or gets in another way. Close that one alone."""
+class RunnerView(PooledRunner):
+    """A runner that has another one run its candidates, and may check or change what that answers (`PairedRunner` also runs each
+    uncompiled). Only the runner below it is closed.
+    """
 
     def __init__(self, runner: CandidateRunner) -> None:
         super().__init__(runner.jobs, runner)
@@ -157,35 +159,35 @@ def ask(runner: CandidateRunner, query: Query, cancel: Cancel) -> CandidateResul
     return runner.run(query.source, rung=query.rung, timeout=query.timeout)
 
 
-class Stay:
-    """One candidate's run; `in_company` once another ran at the same time."""
+@dataclass(eq=False)
+class SharedRun:
+    """A candidate's run; `had_company` once another ran at the same time."""
 
-    def __init__(self) -> None:
-        self.in_company = False
+    had_company: bool = False
 
 
-class Company:
-    """Lets many run together, or one alone; who waits to be alone goes before those who come later."""
+class SharedOrAlone:
+    """A lock that many runs share, or one has alone; who waits to be alone goes before those who come later."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._stays: set[Stay] = set()
+        self._sharing: set[SharedRun] = set()
         self._one_alone = False
 
     @contextmanager
-    def together(self) -> Iterator[Stay]:
-        stay = Stay()
+    def together(self) -> Iterator[SharedRun]:
+        run = SharedRun()
         with self._changed:
             self._changed.wait_for(lambda: not self._one_alone)
-            self._stays.add(stay)
-            if len(self._stays) > 1:
-                for each in self._stays:
-                    each.in_company = True
+            self._sharing.add(run)
+            if len(self._sharing) > 1:
+                for each in self._sharing:
+                    each.had_company = True
         try:
-            yield stay
+            yield run
         finally:
             with self._changed:
-                self._stays.discard(stay)
+                self._sharing.discard(run)
                 self._changed.notify_all()
 
     @contextmanager
@@ -195,7 +197,7 @@ class Company:
             self._one_alone = True
         try:
             with self._changed:
-                self._changed.wait_for(lambda: not self._stays)
+                self._changed.wait_for(lambda: not self._sharing)
             yield
         finally:
             with self._changed:

@@ -25,7 +25,7 @@ from triage.probe.staging import shared_with_forks
 from triage.trial.facts import ForkFacts, facts_of_fork, not_run
 from triage.trial.fresh import FreshProcessRunner
 from triage.trial.limits import default_memory_mb
-from triage.trial.pool import PooledRunner, Query, View
+from triage.trial.pool import PooledRunner, Query, RunnerView
 
 SERVER_STARTS = 4  # after that many, candidates keep killing it
 ANSWER_GRACE_SECONDS = 30.0
@@ -204,7 +204,7 @@ class ForkServerRunner(PooledRunner):
             self.why_slow = str(reason)
 
 
-class RunnerBeside(View):
+class RunnerBeside(RunnerView):
     """A `ForkServerRunner` with a queue of its own before the one warm interpreter. Close the runner alone."""
 
     def __init__(self, runner: ForkServerRunner) -> None:

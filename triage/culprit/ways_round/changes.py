@@ -19,7 +19,7 @@ from triage.culprit.compile_arguments import (
     without_fullgraph,
     without_option,
 )
-from triage.culprit.known_causes import Statement
+from triage.culprit.known_causes import CureStatement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import Respelled, respelled_calls
 from triage.culprit.ways_round.functions import disabled_functions
@@ -89,7 +89,7 @@ class Program:
             yield path, source, uses_on(source, lines) if source is not None else ()
 
 
-def of_cure(program: Program, cure: Statement | None) -> Iterator[Change]:
+def of_cure(program: Program, cure: CureStatement | None) -> Iterator[Change]:
     """The line that cures a known cause, if there is one."""
     if cure is None:
         return

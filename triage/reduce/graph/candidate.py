@@ -11,7 +11,7 @@ from triage.model.graphcase import GraphCase
 from triage.reduce.graph import weight as weights
 from triage.reduce.graph.canonical import canonical
 from triage.reduce.graph.edits import Edit, Keep
-from triage.reduce.printing.printer import Form, print_case, text_of
+from triage.reduce.printing.printer import Form, print_case, print_if_possible
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Candidate:
 
     def text(self) -> str | None:
         """The same without a comment; None where it cannot be printed."""
-        return text_of(self.case, form=self.form)
+        return print_if_possible(self.case, form=self.form)
 
 
 def present(candidates: Iterable[Candidate | None]) -> Iterator[Candidate]:

@@ -32,17 +32,16 @@ class Edit(Protocol):
 
 @dataclass(frozen=True)
 class Keep:
-    """Only these units. With `escaping`, values read both inside and outside are returned as well (promoted)."""
+    """Only these units."""
 
     units: frozenset[str]
-    escaping: bool = False
 
     @property
     def what(self) -> str:
         return f"only {', '.join(sorted(self.units))}"
 
     def apply(self, case: GraphCase) -> GraphCase:
-        return checked(case, keep(Wiring(case), self.units, escaping=self.escaping))
+        return checked(case, keep(Wiring(case), self.units))
 
 
 @dataclass(frozen=True)

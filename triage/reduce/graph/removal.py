@@ -34,7 +34,8 @@ def thinned(driver: Judge[Candidate], current: Candidate) -> Candidate:
             following = set(units[place + run :])
             bypassing = any(isinstance(edit, Bypass) for edit, candidate in changed if candidate is smaller)
             current = smaller
-            place = _resume(Wiring(current.case).units, following)
+            units = Wiring(current.case).units
+            place = next((index for index, unit in enumerate(units) if unit in following), len(units))
             run *= 2
         elif run > 1:
             run = 1
@@ -79,8 +80,3 @@ def _ahead(current: Candidate, units: Sequence[str], place: int, run: int) -> It
     for start in range(place, len(units)):
         yield from lighter(current, removals(units[start : start + run]))
         run = 1
-
-
-def _resume(units: Sequence[str], following: set[str]) -> int:
-    """Position of the first operation that comes after those taken out."""
-    return next((index for index, unit in enumerate(units) if unit in following), len(units))

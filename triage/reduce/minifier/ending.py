@@ -32,7 +32,7 @@ _NO_CHECK_OPTION = re.compile(r"unrecognized arguments:|error: argument|invalid 
 
 
 @dataclass(frozen=True)
-class Seen:
+class JudgedScript:
     """What a script turned out to be. `sibling` is another failure of the compiler, where it drifted to one."""
 
     same: bool
@@ -58,27 +58,31 @@ def broken_script(type_name: str, message: str) -> str | None:
     return None
 
 
-def judge_script(result: CandidateResult, judgement: Judgement, signature: FailureSignature, *, compares: bool) -> Seen:
+def judge_script(
+    result: CandidateResult, judgement: Judgement, signature: FailureSignature, *, compares: bool
+) -> JudgedScript:
     """What a checkpoint of PyTorch's is, run by itself in a fresh process. `compares`: it was to compare results."""
     outcome = result.outcome
     if outcome.kind is OutcomeKind.OK:
-        return Seen(False, "does not fail")
+        return JudgedScript(False, "does not fail")
     if judgement.verdict is Verdict.SAME_FAILURE:
-        return Seen(True, "fails the same way")
+        return JudgedScript(True, "fails the same way")
     if result.signature is not None and same_face(result.signature, signature):
-        return Seen(True, "fails with the same error")  # at another place of torch: the harness is not torch.compile
+        return JudgedScript(
+            True, "fails with the same error"
+        )  # at another place of torch: the harness is not torch.compile
     error = outcome.exception.innermost() if outcome.exception is not None else None
     if error is not None:
         if compares and short_type(error.type) == "AccuracyError":
-            return Seen(True, "gives other results compiled than in eager mode")
+            return JudgedScript(True, "gives other results compiled than in eager mode")
         reason = broken_script(error.type, error.message)
         if reason is not None:
-            return Seen(False, reason)
+            return JudgedScript(False, reason)
     if outcome.kind is OutcomeKind.INVALID:
-        return Seen(False, f"could not be run ({outcome.detail})")
+        return JudgedScript(False, f"could not be run ({outcome.detail})")
     if outcome.kind is OutcomeKind.HANG and judgement.sibling is None:
-        return Seen(False, f"had not ended after {outcome.seconds:.0f} s")
-    return Seen(False, f"drifted to another error ({face(result.signature, outcome)})", judgement.sibling)
+        return JudgedScript(False, f"had not ended after {outcome.seconds:.0f} s")
+    return JudgedScript(False, f"drifted to another error ({face(result.signature, outcome)})", judgement.sibling)
 
 
 def dump_sentence(outcome: Outcome, same: bool, asked: str) -> str:

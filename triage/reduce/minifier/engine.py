@@ -58,7 +58,7 @@ class ReproAfterEngine:
         if lost:
             return NoReduction(lost)
         with Workbench(self.target, self.directory, problem.workdir / self.name, self.neutral) as bench:
-            attempt = Attempt(problem, chosen, bench, resources)
+            attempt = MinifierRun(problem, chosen, bench, resources)
             try:
                 attempt.go(PROGRAM_SECONDS, self.minify_seconds)
             except KeyboardInterrupt:
@@ -79,7 +79,7 @@ class _SpentError(Exception):
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedGraph:
     """A script of ours that was judged the same failure."""
 
     source: str
@@ -88,7 +88,7 @@ class Printed:
 
 
 @dataclass
-class Attempt:
+class MinifierRun:
     """One use of the minifier, and what is known so far."""
 
     problem: Problem
@@ -102,7 +102,7 @@ class Attempt:
     bug: Exception | None = None
     notes: list[str] = field(default_factory=list)
     siblings: dict[str, Met] = field(default_factory=dict)
-    best: Printed | None = None
+    best: PrintedGraph | None = None
 
     def go(self, program_seconds: float, minify_seconds: float) -> None:
         """Raises _SpentError where the budget ends."""
@@ -206,7 +206,7 @@ class Attempt:
         source = print_case(case, header=header_of(self.problem), form=form)
         reason = self._judge(source)
         if not reason:
-            self.best = Printed(source, case, count_ops(case))
+            self.best = PrintedGraph(source, case, count_ops(case))
         return reason
 
     def _judge(self, source: str) -> str:

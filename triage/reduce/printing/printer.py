@@ -67,7 +67,7 @@ def print_case(case: GraphCase, *, header: str = "", form: Form | None = None) -
     return _Script(case, form or Form()).text(header)
 
 
-def text_of(case: GraphCase, *, header: str = "", form: Form | None = None) -> str | None:
+def print_if_possible(case: GraphCase, *, header: str = "", form: Form | None = None) -> str | None:
     """The script; None where the case cannot be told."""
     with suppress(Unprintable):
         return print_case(case, header=header, form=form)

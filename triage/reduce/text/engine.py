@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from triage.judge.comparison import FirstComparison, PrintedOracle
+from triage.judge.comparison import FirstComparisonOracle, PrintedOracle
 from triage.judge.dimensions import SameDimensions, differences
 from triage.judge.judgement import RefusedError
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
@@ -35,7 +35,7 @@ from triage.reduce.text.finish.eager_first import eager_first
 from triage.reduce.text.finish.prints import compared_at_the_end
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts.texts import Request, with_text
+from triage.reduce.text.starts.texts import KnownFailure, with_text
 from triage.reduce.text.validity import RULES, SEEDED, Validity
 from triage.reduce.text.watching import evidence
 from triage.reduce.text.watching.evidence import Trace
@@ -52,7 +52,7 @@ RUNS = 10  # what a reduction may cost, in runs of the program
 
 
 @dataclass(frozen=True)
-class Seen:
+class FailingRun:
     """What the run that failed told: how it ended, in which call of compiled code, and how that was compiled.
 
     `own_check` is set where the program's own comparison failed: the failure then comes after the compiled calls, and
@@ -75,14 +75,14 @@ class SourceEngine:
     """Reduces the program's text. `seconds` is the most it takes, less where the budget is; `header` the comment on top.
 
     Words of the program's data that the failure needs are only part of the result with `include_data`. With a
-    `FirstComparison` as `compared` it begins with a compiled call by itself, compared with the same call uncompiled; with a
+    `FirstComparisonOracle` as `compared` it begins with a compiled call by itself, compared with the same call uncompiled; with a
     `PrintedOracle` what candidates print is compared. A second engine is made of the first: it knows what `patience` has
     learned, and need not make the run that is `traced` (what it showed, and its seconds).
     """
 
     name: ClassVar[str] = "native"
     target: Target
-    seen: Seen
+    seen: FailingRun
     timeout: float = field(kw_only=True)
     patience: Patience = field(kw_only=True)
     neutral: Path | None = field(default=None, kw_only=True)
@@ -90,7 +90,7 @@ class SourceEngine:
     seconds: float = field(default=SECONDS, kw_only=True)
     cancel: Cancel | None = field(default=None, kw_only=True)
     include_data: bool = field(default=False, kw_only=True)
-    compared: FirstComparison | PrintedOracle | None = field(default=None, kw_only=True)
+    compared: FirstComparisonOracle | PrintedOracle | None = field(default=None, kw_only=True)
     traced: list[tuple[Trace | None, float]] = field(default_factory=list, kw_only=True)
 
     @property
@@ -99,7 +99,7 @@ class SourceEngine:
 
     @property
     def _of_a_call(self) -> bool:
-        return isinstance(self.compared, FirstComparison)
+        return isinstance(self.compared, FirstComparisonOracle)
 
     def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """The smallest failing script. KeyboardInterrupt and a spent budget end it early, with the best so far."""
@@ -133,15 +133,15 @@ class SourceEngine:
             return Bench(driver, Search(driver, resources.runner.jobs, limit), render, shown)
 
         try:
-            asked = Request(self.seen.calls, self.seen.compiled, rung, self._of_a_call)
+            frames = evidence.failing_frames(self.seen.exception)
+            known = KnownFailure(self.seen.calls, self.seen.compiled, rung, self._of_a_call, frames)
             ending: Callable[[Script], Iterable[Script]] = eager_first
             if isinstance(self.compared, PrintedOracle):
                 ending = partial(compared_at_the_end, uncompiled=partial(_uncompiled, routed, shown, self.patience))
             folder = self.target.script.parent if self.target.script else self.target.cwd
             around = Around(folder, self.target.cwd, self.target.stdin, self.include_data, resources.emit)
             learn = partial(self._evidence, problem, limit, resources.emit)
-            frames = evidence.failing_frames(self.seen.exception)
-            return Reducing(bench, valid, learn, asked, frames, around, limit.release, files, ending).run()
+            return Reducing(bench, valid, learn, known, around, limit.release, files, ending).run()
         finally:
             routed.close()
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from triage.judge.asking import Held, StopReductionError
 from triage.judge.judgement import Judgement
-from triage.model.outcome import Frame
 from triage.model.stage import Verdict
 from triage.reduce.interface import Course, Met, NoReduction, Reduction
 from triage.reduce.printing.printer import code_lines
@@ -29,7 +28,7 @@ from triage.reduce.text.finish.eager_first import eager_first
 from triage.reduce.text.search import Search
 from triage.reduce.text.starts.extract import closed, pumped
 from triage.reduce.text.starts.failing_line import without_the_rest
-from triage.reduce.text.starts.texts import Request, starts
+from triage.reduce.text.starts.texts import KnownFailure, starts
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.validity.seeding import without_seeds
 from triage.reduce.text.watching.evidence import Trace
@@ -43,7 +42,9 @@ RUNS_WITHOUT_SEEDS = 4
 
 @dataclass(frozen=True)
 class Bench:
-    """Where candidates are tried: `run` is the text of one as it is run, `shown` as it is shown."""
+    """Where candidates are tried. `run` gives the text that is run (with the program's data in front, where it needs that),
+    `shown` the text that the report shows.
+    """
 
     driver: Driver[Script]
     search: Search
@@ -68,27 +69,23 @@ class Around:
     emit: Callable[..., None]
 
 
+@dataclass
 class Reducing:
     """One reduction: what was found so far, also when it is cut short."""
 
-    def __init__(
-        self,
-        bench: NewBench,
-        valid: Validity,
-        learn: Callable[[], Trace | None],
-        asked: Request,
-        frames: Sequence[Frame],
-        around: Around,
-        search_is_over: Callable[[], None],
-        files: LeftFiles | None = None,
-        ending: Callable[[Script], Iterable[Script]] = eager_first,
-    ) -> None:
-        self._new_bench, self._around, self._valid = bench, around, valid
-        self._learn, self._asked, self._frames = learn, asked, frames
-        self._search_is_over = search_is_over  # what was kept of the time may be spent
-        self._files = files or LeftFiles()
-        self._ending = ending  # the final text with what shows its reader what is wrong
-        self._use(bench(""))
+    new_bench: NewBench
+    valid: Validity
+    learn: Callable[[], Trace | None]  # runs the program once more
+    known: KnownFailure
+    around: Around
+    search_is_over: Callable[[], None]  # what was kept of the time may be spent
+    files: LeftFiles = field(default_factory=LeftFiles)
+    ending: Callable[[Script], Iterable[Script]] = (
+        eager_first  # the final text with what shows its reader what is wrong
+    )
+
+    def __post_init__(self) -> None:
+        self._use(self.new_bench(""))
         self._queries = 0  # on benches that were left
         self._needed: Needed | None = None
         self._shown: Script | None = None
@@ -105,7 +102,7 @@ class Reducing:
 
     def run(self) -> Reduction | NoReduction:
         with self._course.keeping():
-            trace = self._learn()
+            trace = self.learn()
             if trace is None:
                 self._reason = "the program's run could not be watched"
             else:
@@ -116,17 +113,17 @@ class Reducing:
         found = self._start(trace)
         if found is None:
             return
-        self._valid.of(found)
+        self.valid.of(found)
         with self._course.keeping():  # what was found is still made ready for its reader
             self._make_smaller(found, trace)
         if self._course.interrupted:
             return
-        self._search_is_over()
+        self.search_is_over()
         if self._course.stopped:
             with contextlib.suppress(StopReductionError):
                 self._search.without_leftovers()
         self._show_what_is_wrong()
-        if self._needed is not None and not self._around.include:
+        if self._needed is not None and not self.around.include:
             self._without_data()
 
     def _make_smaller(self, found: Script, trace: Trace) -> None:
@@ -139,27 +136,27 @@ class Reducing:
 
     def _start(self, trace: Trace) -> Script | None:
         """A script that fails the same way, with made-up data where that will do."""
-        around = self._around
+        around = self.around
         data = data_of(trace, around.folder, around.cwd, around.stdin)
-        texts = starts(without_data(trace, data.public), self._asked, data.preludes())
+        texts = starts(without_data(trace, data.public), self.known, data.preludes())
         self._alone = bool(trace.calls or trace.moments)
         if texts:
             self._tell_starts()
         found = self._first(texts)
-        if found is None and self._files.refused:
-            self._files.tolerate()
+        if found is None and self.files.refused:
+            self.files.tolerate()
             self._queries += self._driver.queries
-            self._use(self._new_bench(""))
+            self._use(self.new_bench(""))
             found = self._first(texts)
-        return found if found is not None or self._asked.compared else self._with_own_words(trace, data)
+        return found if found is not None or self.known.compared else self._with_own_words(trace, data)
 
     def _tell_starts(self) -> None:
         """What is asked now: an answer may take as long as the program."""
         alone = "the failing call alone, else " if self._alone else ""
-        what = "compiled calls, compared with eager" if self._asked.compared else f"{alone}the program in one file"
+        what = "compiled calls, compared with eager" if self.known.compared else f"{alone}the program in one file"
         seconds = self._driver.timeout()
         limit = f" (limit {seconds:.0f} s each)" if seconds is not None else ""
-        self._around.emit("engine_step", text=f"trying {what}{limit}")
+        self.around.emit("engine_step", text=f"trying {what}{limit}")
 
     def _first(self, texts: Sequence[Script]) -> Script | None:
         self._driver.begin("one file")
@@ -169,25 +166,25 @@ class Reducing:
 
     def _with_own_words(self, trace: Trace, data: Data) -> Script | None:
         """Where nothing made up fails the same way: with the program's own data, which is shown only if that is allowed."""
-        private = self._new_bench("", private=True)
+        private = self.new_bench("", private=True)
         private.driver.begin("data")
-        found = needed(private.driver, trace, data, self._asked)
+        found = needed(private.driver, trace, data, self.known)
         self._queries += private.driver.queries
         if found is None:
             return None
-        self._around.emit("data_needed", told=found.told(), words=list(found.words), included=self._around.include)
-        if found.in_text and not self._around.include:
+        self.around.emit("data_needed", told=found.told(), words=list(found.words), included=self.around.include)
+        if found.in_text and not self.around.include:
             self._reason = f"it fails with {found.told()} alone, and --include-data was not given to show them"
             return None
         self._needed = found
         self._queries += self._driver.queries
-        self._use(self._new_bench("" if self._around.include else found.prelude))
-        start = found.whole() if self._around.include else found.script
+        self._use(self.new_bench("" if self.around.include else found.prelude))
+        start = found.whole() if self.around.include else found.script
         return start if self._driver.fails(start) else None
 
     def _without_the_rest(self, found: Script) -> Script:
         """In one step what a pass over statements would find in many: nothing below the failing lines is needed."""
-        less = without_the_rest(found, self._frames)
+        less = without_the_rest(found, self.known.frames)
         return less if less.weight() < found.weight() and self._driver.fails(less) else found
 
     def _without_seeds(self) -> None:
@@ -203,7 +200,7 @@ class Reducing:
     def _without_data(self) -> None:
         """What is left may read nothing of it any more: then it is complete as it is shown."""
         assert self._driver.best is not None
-        final, bench = self._shown or self._driver.best.candidate, self._new_bench("")
+        final, bench = self._shown or self._driver.best.candidate, self.new_bench("")
         bench.driver.begin("data")
         if bench.driver.fails(final):
             self._queries += self._driver.queries
@@ -216,7 +213,7 @@ class Reducing:
         with contextlib.suppress(StopReductionError):
             assert self._driver.best is not None
             best = self._driver.best.candidate if self._course.stopped else self._search.current
-            found = self._driver.first(self._ending(best))
+            found = self._driver.first(self.ending(best))
             if found is not None:
                 self._shown = found
 
@@ -244,14 +241,14 @@ class Reducing:
     def _allow(self, grown: Script) -> bool:
         """What is odd in a package's own text is no flaw of what is made from it. False for a text that does not parse."""
         with contextlib.suppress(SyntaxError, ValueError):
-            self._valid.of(grown)
+            self.valid.of(grown)
             return True
         return False
 
     def _result(self) -> Reduction | NoReduction:
         driver, course = self._driver, self._course
         queries = self._queries + driver.queries
-        left = self._files.of(driver.best.source) if driver.best is not None else ""
+        left = self.files.of(driver.best.source) if driver.best is not None else ""
         if left:
             self._reason = f"every script that was found to fail the same way leaves {left} in the current directory"
         if driver.best is None or left:
@@ -275,14 +272,14 @@ class Reducing:
 
     def _with_text(self, found: Reduction, script: Script) -> Reduction:
         """The text as it is shown, and as it is run where that is another."""
-        if self._needed is None or self._around.include:
+        if self._needed is None or self.around.include:
             return replace(found, source=self._bench.shown(script))
         return replace(
             found, source=self._bench.shown(script), private=self._bench.run(script), needs=self._needed.names
         )
 
     def _siblings(self) -> tuple[Met, ...]:
-        hidden = self._needed.prelude if self._needed is not None and not self._around.include else None
+        hidden = self._needed.prelude if self._needed is not None and not self.around.include else None
         return tuple(
             Met(signature, text.replace(hidden, "") if hidden else text) for signature, text, _ in self._driver.siblings
         )
@@ -295,7 +292,7 @@ class Reducing:
         found += [self._seeded] if self._seeded is not None else []
         least = code_lines(best.source)
         for held in reversed(self._driver.history):
-            if code_lines(held.source) > NOTICEABLY * least and not self._files.of(held.source):
+            if code_lines(held.source) > NOTICEABLY * least and not self.files.of(held.source):
                 found.append(held.candidate)
                 least = code_lines(held.source)
         return found
@@ -306,13 +303,13 @@ class Reducing:
         if self._course.stopped:
             return f"no script that fails the same way was found before {self._course.stopped}"
         tried = len(self._answers)
-        if not tried and self._asked.compared:
+        if not tried and self.known.compared:
             return "no call of a compiled function could be written down"
         if not tried:
             return "no file of the program was seen to be executed, so there was no text to try"
         unjudged = [answer.reason for answer in self._answers if answer.verdict is Verdict.UNRESOLVED]
         many = f"{tried} text{' was' if tried == 1 else 's were'} tried"
-        if self._asked.compared:
+        if self.known.compared:
             return f"none that was written down gives by itself something else than uncompiled ({many})"
         if len(unjudged) == tried:
             return f"no text made of it gave an answer ({many}; {unjudged[0]})"
@@ -331,7 +328,7 @@ class Reducing:
         if names:
             notes.append(f"It still imports {', '.join(names)}.")
         if self._needed is not None:
-            notes.append(_told(self._needed, self._shown or best, included=self._around.include))
+            notes.append(_told(self._needed, self._shown or best, included=self.around.include))
         return list(filter(None, notes))
 
 

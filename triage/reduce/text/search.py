@@ -43,7 +43,7 @@ class Search:
         self._driver, self._jobs, self._budget = driver, max(1, jobs), budget
         self._deadline = float("inf")
         self._dry = 0
-        self._vain = Vain()
+        self._rejected = RejectedEdits()
         self.current = Script("")
 
     def reduce(self, start: Script, rounds: int = MOST_ROUNDS) -> bool:
@@ -56,13 +56,13 @@ class Search:
         """
         self.current = start
         paying = [one for one in TABLE if one.name != LITERALS]
-        self._vain.ignored = False
+        self._rejected.ignored = False
         for number in range(rounds):
             full = len(paying) == len(TABLE)
             paid, finished = self._round(paying)
-            if full and not paid and self._vain.ignored:
+            if full and not paid and self._rejected.ignored:
                 return finished
-            self._vain.ignored = full and not paid
+            self._rejected.ignored = full and not paid
             if number == 0:
                 paid += [one for one in TABLE if one.name == LITERALS]
             again = [one for one in TABLE if one in paid or one.name in STRUCTURE]
@@ -148,7 +148,7 @@ class Search:
     def _settle(self, choices: Sequence[Choice]) -> None:
         """Of each choice, make the first alternative after which the failure is still there."""
         base, kept = self.current, list[Edit]()
-        left = [[edits for edits in choice.alternatives if not self._vain.has(base, edits)] for choice in choices]
+        left = [[edits for edits in choice.alternatives if not self._rejected.has(base, edits)] for choice in choices]
 
         def built(extra: Iterable[Edit]) -> Script | None:
             return self._smaller(base, [*kept, *extra])
@@ -164,7 +164,7 @@ class Search:
                     if script is found:
                         kept.extend(edits)
                         return
-                    self._vain.add(base, edits)
+                    self._rejected.add(base, edits)
                 return
             middle = len(items) // 2
             together = _merged(items, kept)
@@ -189,7 +189,7 @@ class Search:
                 tried = list[int]()
                 before = self.current
                 while place < len(flat) and len(batch) < self._jobs:
-                    known = self._vain.has(before, flat[place])
+                    known = self._rejected.has(before, flat[place])
                     script = None if known else self._smaller(before, flat[place])
                     if script is not None and self._is_news(script):
                         batch.append(script)
@@ -198,7 +198,7 @@ class Search:
                 found = self._first(batch)
                 failed = tried if found is None else tried[: batch.index(found)]
                 for one in failed:
-                    self._vain.add(before, flat[one])
+                    self._rejected.add(before, flat[one])
                 if found is not None:
                     place = tried[len(failed)]
             if found is None:
@@ -266,8 +266,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 Known = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
 
 
-class Vain:
-    """The edits after which the failure was gone. `ignored` while everything is to be asked again."""
+class RejectedEdits:
+    """Edits after which the failure was gone: later rounds leave them out, unless `ignored` (then everything is asked again)."""
 
     def __init__(self) -> None:
         self.ignored = False

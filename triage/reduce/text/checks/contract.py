@@ -21,7 +21,7 @@ from triage.probe.launch import Cancel
 from triage.reduce.text.code.script import Script, after_future
 from triage.trial.facts import not_run
 from triage.trial.interface import CandidateRunner
-from triage.trial.pool import Query, View, ask
+from triage.trial.pool import Query, RunnerView, ask
 
 _DEFINES = re.compile(
     r"\b(?:custom_op|triton_op|Library|load_library|load_inline)\(|torch\.library\b|\bcpp_extension\b"
@@ -94,7 +94,7 @@ class Contracts:
         return f"a custom operator breaks its contract: opcheck fails in {', '.join(more)}" if more else ""
 
 
-class ContractRunner(View):
+class ContractRunner(RunnerView):
     """A view of a runner: what fails with `signature` though its operators break their contract was not run."""
 
     def __init__(self, runner: CandidateRunner, signature: FailureSignature) -> None:

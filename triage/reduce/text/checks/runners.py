@@ -31,7 +31,7 @@ from triage.trial.facts import not_run
 from triage.trial.fresh import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.trial.interface import CandidateRunner
 from triage.trial.limits import meets_others
-from triage.trial.pool import Query, View, ask
+from triage.trial.pool import Query, RunnerView, ask
 
 CONFINE = "TRIAGE_CONFINE"
 # Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.
@@ -43,7 +43,7 @@ def _fails_with(signature: FailureSignature, result: CandidateResult) -> bool:
     return result.signature is not None and same_failure(result.signature, signature)
 
 
-class PairedRunner(View):
+class PairedRunner(RunnerView):
     """A view of a runner. What fails with `signature` (or as it says) fails on the passing rung as well, or is a result.
 
     With `own`, where a statement of the program's own failed, its conditions must be there, and decide: once a candidate
@@ -139,7 +139,7 @@ def _without(passing: str) -> str:
     return "it fails without a compiler too" if passing == UNCOMPILED.name else f"it fails with {passing} too"
 
 
-class PrintedRunner(View):
+class PrintedRunner(RunnerView):
     """A view of a runner. A run that passes, and prints numbers that are others uncompiled, is a wrong result.
 
     Only those that two uncompiled runs print alike count: what is random, or a time, is another in each.
@@ -161,7 +161,7 @@ class PrintedRunner(View):
         return result if key is None else as_wrong(result, words_of(right, mine, key))
 
 
-class RoutingRunner(View):
+class RoutingRunner(RunnerView):
     """Runs a script that must not share a process in one of its own, others where they always run."""
 
     def __init__(self, runner: CandidateRunner, python: str, neutral: Path | None) -> None:

@@ -37,7 +37,7 @@ _MOST_STEPS = 3  # from a tolerance to the names in it, to the names in what tho
 
 
 @dataclass(frozen=True)
-class Held:
+class Protected:
     """An expression that stays as it is: no edit within this place may touch it. What is larger takes away the check."""
 
     start: int
@@ -49,13 +49,13 @@ class Held:
         return inside and overlap(edit, Edit(self.start, self.end))
 
 
-def changes(edits: Iterable[Edit], held: Iterable[Held]) -> bool:
+def changes(edits: Iterable[Edit], held: Iterable[Protected]) -> bool:
     """Whether one of these edits touches what is held."""
     known = list(held)
     return any(item.is_changed_by(edit) for edit in edits for item in known)
 
 
-def tolerances(script: Script) -> list[Held]:
+def tolerances(script: Script) -> list[Protected]:
     """What the checks of a script allow: arguments, limits in comparisons, and the values of the names in them."""
     arguments = list(_arguments(script))
     limits = list(dict.fromkeys((*_limits(script), *_small_limits(script))))
@@ -65,8 +65,8 @@ def tolerances(script: Script) -> list[Held]:
     return list(dict.fromkeys(held))
 
 
-def _held(script: Script, node: ast.AST, within: tuple[int, int]) -> Held:
-    return Held(*script.span(node), within)
+def _held(script: Script, node: ast.AST, within: tuple[int, int]) -> Protected:
+    return Protected(*script.span(node), within)
 
 
 def _arguments(script: Script) -> Iterator[Place]:

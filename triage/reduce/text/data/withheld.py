@@ -13,7 +13,7 @@ from triage.judge.asking import Judge
 from triage.reduce.text.code.script import Script, after_future
 from triage.reduce.text.code.tidy import cleaned
 from triage.reduce.text.data.files import Data, without_data
-from triage.reduce.text.starts.texts import Request, starts
+from triage.reduce.text.starts.texts import KnownFailure, starts
 from triage.reduce.text.watching.evidence import Trace
 
 MOST_QUERIES = 40
@@ -44,7 +44,7 @@ class Needed:
         return VALUES if self.in_text else ", ".join(self.names)
 
 
-def needed(driver: Judge[Script], trace: Trace, data: Data, asked: Request) -> Needed | None:
+def needed(driver: Judge[Script], trace: Trace, data: Data, asked: KnownFailure) -> Needed | None:
     """What fails with the program's own data, and with how little of it; None where nothing does.
 
     Raises StopReductionError where the time is spent.
@@ -93,7 +93,7 @@ def _fewest(driver: Judge[Script], base: Script, data: Data) -> Needed:
     return Needed(bare, data.verbatim(kept), data.withheld(kept), tuple(kept))
 
 
-def _bases(trace: Trace, asked: Request) -> list[Script]:
+def _bases(trace: Trace, asked: KnownFailure) -> list[Script]:
     """Texts of the whole program, with a mark in the place of what provides its data."""
     return [script for script in starts(trace, asked, [_MARK]) if _MARK in script.text]
 

@@ -46,14 +46,13 @@ def _collecting(script: Script, name: str, told: Callable[[ast.Call], list[str]]
             edits += [Edit(*script.span(node), f"{name}.{added}")] if values else []
     if not edits:
         return None
-    first = next(item for item in script.tree.body if not _comes_first(item))
+    first = next(
+        item
+        for item in script.tree.body
+        if not (is_bare_constant(item) or isinstance(item, ast.Import | ast.ImportFrom))
+    )
     place = script.offset(script.first_line(first), 0)
     return script.replaced([*edits, Edit(place, place, f"{name} = []\n")])
-
-
-def _comes_first(statement: ast.stmt) -> bool:
-    """An import, or the docstring."""
-    return is_bare_constant(statement) or isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _formatted(call: ast.Call) -> list[str]:

@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Alone:
+class StatementFunction:
     """A function of one statement. `needs` are names of the module, `parameters` those that were local."""
 
     name: str
@@ -74,7 +74,7 @@ def statement_at(script: Script, place: Place) -> ast.stmt | None:
     return node if isinstance(node, ast.stmt) and not isinstance(node, ast.Pass) else None
 
 
-def alone(script: Script, statement: ast.stmt, known: Sequence[str]) -> Alone | None:
+def as_function(script: Script, statement: ast.stmt, known: Sequence[str]) -> StatementFunction | None:
     """The statement in a function of its own; None where it cannot be: it yields, or belongs to a class.
 
     `known` are the local names that can be given.
@@ -86,7 +86,8 @@ def alone(script: Script, statement: ast.stmt, known: Sequence[str]) -> Alone | 
     if any(node.id in ("super", "__class__") for node in named):
         return None
     bound = bound_globals(script)
-    read = dict.fromkeys(node.id for node in named if isinstance(node.ctx, ast.Load) or _is_changed(script, node))
+    changed = {node for node in named if isinstance(script.parents.get(node), ast.AugAssign)}
+    read = dict.fromkeys(node.id for node in named if isinstance(node.ctx, ast.Load) or node in changed)
     parameters = tuple(name for name in read if name in known)
     name = next((name for name in _NAMES if name not in bound and name not in read), None)
     if name is None:
@@ -94,7 +95,7 @@ def alone(script: Script, statement: ast.stmt, known: Sequence[str]) -> Alone | 
     start, end = script.lines_span(statement)
     body = reindent(script.text[start:end], script.indent(statement), "    ")
     text = f"def {name}({', '.join(parameters)}):\n{body}"
-    return Alone(name, text, parameters, frozenset(read) - set(parameters))
+    return StatementFunction(name, text, parameters, frozenset(read) - set(parameters))
 
 
 def without_the_rest(script: Script, frames: Sequence[Frame]) -> Script:
@@ -122,10 +123,6 @@ def _below(script: Script, function: ast.FunctionDef, code: str) -> Iterator[Edi
                 rest = getattr(node, field)[index + 1 :]
                 yield from (deletion(script, late) for late in rest if isinstance(late, ast.stmt))
         node = below
-
-
-def _is_changed(script: Script, node: ast.Name) -> bool:
-    return isinstance(script.parents.get(node), ast.AugAssign)
 
 
 def _parts(node: ast.AST) -> Iterator[tuple[str, int, ast.AST]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
-from triage.model.outcome import CompileCall
+from triage.model.outcome import CompileCall, Frame
 from triage.reduce.text.code.script import Script, after_future, readable
 from triage.reduce.text.code.shape import plain
 from triage.reduce.text.code.tidy import cleaned
@@ -19,7 +19,7 @@ from triage.reduce.text.starts.bundle import MAIN, Bundle, Part, UnbundledError,
 from triage.reduce.text.starts.direct import MOST_CALLS, compared_script, direct_script, spoken
 from triage.reduce.text.starts.executed import executed_part
 from triage.reduce.text.starts.extract import import_of
-from triage.reduce.text.starts.failing_line import alone, place_of, statement_at
+from triage.reduce.text.starts.failing_line import as_function, place_of, statement_at
 from triage.reduce.text.watching.evidence import Call, Module, Moment, Trace
 
 MOST_LINES_ALONE = 4
@@ -28,8 +28,8 @@ GRADIENTS = ("out.square().sum()", "out[0].square().sum()")  # of a module's out
 
 
 @dataclass(frozen=True)
-class Request:
-    """What is known of the failure: in which compiled call (0: later), how it was compiled, the default backend.
+class KnownFailure:
+    """In which compiled call it comes (0: later), how that was compiled, the default backend, the lines of the program that fail.
 
     `compared`: a compiled call is to show it by itself, compared with the same call uncompiled.
     """
@@ -38,9 +38,10 @@ class Request:
     compiled: tuple[CompileCall, ...]
     rung: str | None
     compared: bool = False
+    frames: Sequence[Frame] = ()
 
 
-def starts(trace: Trace, asked: Request, preludes: Sequence[str] = ("",)) -> list[Script]:
+def starts(trace: Trace, asked: KnownFailure, preludes: Sequence[str] = ("",)) -> list[Script]:
     """Candidates, none twice: the failing call alone from the inside out, then several calls or the whole program.
 
     `preludes` are statements that give the program what it finds around it, the simplest first.
@@ -61,7 +62,7 @@ def starts(trace: Trace, asked: Request, preludes: Sequence[str] = ("",)) -> lis
     return alone + sorted((script for script in found.values() if script not in alone), key=Script.weight)
 
 
-def _texts(trace: Trace, asked: Request, preludes: Sequence[str]) -> Iterator[tuple[str, bool]]:
+def _texts(trace: Trace, asked: KnownFailure, preludes: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Texts, and whether each is one call of one function."""
     main = trace.modules.get(MAIN)
     for executed_only in (True, False):
@@ -75,7 +76,7 @@ def _texts(trace: Trace, asked: Request, preludes: Sequence[str]) -> Iterator[tu
                 yield after_future(script, before), False
 
 
-def _compared(trace: Trace, asked: Request) -> Iterator[tuple[str, bool]]:
+def _compared(trace: Trace, asked: KnownFailure) -> Iterator[tuple[str, bool]]:
     """A compiled call by itself, compared with the same call uncompiled: what they give, then gradients, then several calls.
 
     Of each also with what was not executed: compiled it may be.
@@ -134,7 +135,7 @@ def _by_function(calls: Iterable[Call]) -> list[list[Call]]:
 # -- calling the failing function directly ----------------------------------------------------------------------------
 
 
-def _direct(trace: Trace, asked: Request, made: Bundle, script: Script, before: str) -> Iterator[tuple[str, bool]]:
+def _direct(trace: Trace, asked: KnownFailure, made: Bundle, script: Script, before: str) -> Iterator[tuple[str, bool]]:
     lines = {moment.place: moment for moment in trace.moments if moment.at == asked.calls}
     for text in _lines_alone(trace, asked, made, script, [*reversed(lines.values())][:MOST_LINES_ALONE]):
         yield text, True
@@ -147,7 +148,7 @@ def _direct(trace: Trace, asked: Request, made: Bundle, script: Script, before: 
 
 
 def _lines_alone(
-    trace: Trace, asked: Request, made: Bundle, script: Script, moments: Sequence[Moment]
+    trace: Trace, asked: KnownFailure, made: Bundle, script: Script, moments: Sequence[Moment]
 ) -> Iterator[str]:
     """The failing line of each function by itself, the innermost function first."""
     for moment in moments:
@@ -162,7 +163,7 @@ def _lines_alone(
         else:
             there = Script(readable(module.text))
         statement = statement_at(there, place)
-        found = alone(there, statement, list(moment.names)) if statement is not None else None
+        found = as_function(there, statement, list(moment.names)) if statement is not None else None
         if found is None:
             continue
         if not module.local:

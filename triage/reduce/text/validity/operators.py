@@ -85,7 +85,7 @@ def called_values(script: Script) -> Iterator[str]:
     """Calls of what is a tensor, a number or a list: `torch.ones(1)()`, and of names that stand for nothing else."""
     times, values = times_bound(script), set[str]()
     for node in script.nodes:
-        if isinstance(node, ast.arg) and node.annotation is not None and _says_tensor(node.annotation):
+        if isinstance(node, ast.arg) and node.annotation and ast.unparse(node.annotation) in ("torch.Tensor", "Tensor"):
             values.add(node.arg)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_value(node.value):
             values.add(node.targets[0].id)
@@ -115,10 +115,6 @@ def _may_take(value: ast.expr, known: dict[str, Definition], call: str) -> bool:
         return not isinstance(value, ast.Constant)
     asked = parse_expression(call)
     return isinstance(asked, ast.Call) and takes(made.args, asked)
-
-
-def _says_tensor(annotation: ast.expr) -> bool:
-    return ast.unparse(annotation) in ("torch.Tensor", "Tensor")
 
 
 def _makes_tensor(value: ast.expr) -> bool:

@@ -15,10 +15,10 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.graph.passes.preamble import DropPreamble
 from triage.reduce.interface import Problem
-from triage.reduce.prepared import below_own_backend, prepared
 from triage.reduce.printing.printer import print_case
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.polish import keeps_its_sense
+from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend
 
 SETUP = (
     "import torch",
@@ -43,7 +43,7 @@ def asked(needed: set[str], harmful: str = "") -> list[GraphCase]:
 
     signature = FailureSignature(OutcomeKind.EXCEPTION, "ValueError", "no", "no")
     problem = Problem(signature, Stage.INDUCTOR, "inductor", None, (GRAPH,), Path())
-    found, answer = prepared(problem, ask)
+    found, answer = ask_then_with_setup(problem, ask)
     assert answer is not None and found.cases == (answer,)
     return seen
 

@@ -11,7 +11,7 @@ import pytest
 from text_helpers import reduced
 
 from triage.reduce.text.code.script import Edit, Script
-from triage.reduce.text.search import Vain
+from triage.reduce.text.search import RejectedEdits
 
 TEXT = "a = 1\nb = 2\nprint(a)\n"
 
@@ -22,21 +22,21 @@ def deletion(script: Script, line: str) -> tuple[Edit, ...]:
 
 
 def test_the_same_edit_at_another_place_of_the_text_is_known():
-    vain, script, shorter = Vain(), Script(TEXT), Script(TEXT.replace("b = 2\n", ""))
+    vain, script, shorter = RejectedEdits(), Script(TEXT), Script(TEXT.replace("b = 2\n", ""))
     vain.add(script, deletion(script, "print(a)\n"))
     assert vain.has(shorter, deletion(shorter, "print(a)\n"))
     assert not vain.has(shorter, deletion(shorter, "a = 1\n"))
 
 
 def test_a_definition_may_go_once_its_use_has_gone():
-    vain, script, shorter = Vain(), Script(TEXT), Script(TEXT.replace("print(a)\n", ""))
+    vain, script, shorter = RejectedEdits(), Script(TEXT), Script(TEXT.replace("print(a)\n", ""))
     vain.add(script, deletion(script, "a = 1\n"))
     assert vain.has(script, deletion(script, "a = 1\n"))
     assert not vain.has(shorter, deletion(shorter, "a = 1\n"))
 
 
 def test_a_last_round_asks_everything():
-    vain, script = Vain(), Script(TEXT)
+    vain, script = RejectedEdits(), Script(TEXT)
     vain.add(script, deletion(script, "a = 1\n"))
     vain.ignored = True
     assert not vain.has(script, deletion(script, "a = 1\n"))
@@ -68,7 +68,7 @@ def test_rounds_before_the_last_ask_only_what_is_new(monkeypatch: pytest.MonkeyP
         return all(part in one for part in ("bad(", "z.t()", "compile(model", "self.a(", "= M("))
 
     found, queries = reduced(MODEL, fails, checked=True)
-    monkeypatch.setattr(Vain, "has", lambda *_: False)
+    monkeypatch.setattr(RejectedEdits, "has", lambda *_: False)
     same, more = reduced(MODEL, fails, checked=True)
     assert found == same
     assert queries < more

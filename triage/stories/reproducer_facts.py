@@ -13,7 +13,7 @@ from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom
-from triage.stories.comparison import first_wrong_words
+from triage.stories.accuracy_notes import first_wrong_words
 from triage.stories.findings import Findings
 
 

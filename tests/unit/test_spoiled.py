@@ -16,7 +16,7 @@ from triage.probe.run import Probe, ProbeRequest
 from triage.report.wording import ladder_table
 from triage.stories.assemble import assemble, exit_code
 from triage.stories.findings import Findings
-from triage.stories.run import Run
+from triage.stories.run import RunResult
 
 LEFT = RaisedException("FileExistsError", "runs/1", (Frame("/home/ann/train.py", 3, "main"),), phase="uncaught")
 
@@ -52,7 +52,7 @@ def test_it_is_a_partial_report_and_not_nothing_to_report(report: TriageReport) 
     assert exit_code(report, interrupted=False) == 5 and not report.complete
     assert report.verdict.unsettled == report.incomplete_reason
     assert "not settled (a second run of the script meets what" in report.verdict.summary
-    words = _next(Run(report, Path("out"), 5))
+    words = _next(RunResult(report, Path("out"), 5))
     assert "run triage again" in words and "--resume" not in words and "not a compiler bug" not in words
 
 

@@ -24,8 +24,7 @@ from triage.model.stage import Stage, Symptom
 from triage.model.text import some
 from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
-from triage.reduce.alone import output_of
-from triage.session.session import describe_outcome
+from triage.reduce.wrong_outputs import output_name
 from triage.stories.findings import Findings
 
 MOST_TOLD = 3
@@ -62,7 +61,7 @@ def accuracy_facts(found: Findings) -> dict[str, Any] | None:
 
 def _made_by(case: GraphCase, wrong: WrongResult) -> str | None:
     """The operation of the program's own graph whose result is this wrong value; None for an input, or a gradient."""
-    name = output_of(case, wrong)
+    name = output_name(case, wrong)
     node = next((node for node in case.nodes if node.name == name), None)
     return None if node is None else operator_name(made_by(case, node))
 
@@ -263,7 +262,7 @@ def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
     if notes.unsteady:
         return unsteady_note(probe)
     if probe.outcome.failed:
-        kind = describe_outcome(probe.outcome).replace("_", " ")
+        kind = probe.outcome.words().replace("_", " ")
         ended = f" The run that compares ended early: {kind}."
     if not notes.compared:
         why = f" ({notes.not_compared[0]})" if notes.not_compared else ""

@@ -53,8 +53,8 @@ def applications(text: str) -> dict[str, dict[int, str]]:
 
 
 @dataclass
-class Asking:
-    """One question about the `source` at a time or several, each counted and told."""
+class PartQueries:
+    """Runs the reproducer `source` with parts of the compiler off, counts these runs and tells listeners of each."""
 
     source: str
     inquiry: Inquiry

@@ -18,18 +18,18 @@ from triage.reduce.graph.edits import DropOutput, ReturnOnly
 _OUTPUT = re.compile(r"output (\d+)")  # as the agent names it, in the order in which the graph returns them
 
 
-def of_one_call(wrongs: Sequence[WrongResult]) -> tuple[WrongResult, ...]:
+def outputs_of_first_call(wrongs: Sequence[WrongResult]) -> tuple[WrongResult, ...]:
     """The wrong outputs of the call that the first of these wrong values belongs to."""
     calls = [(wrong.graph, wrong.call) for wrong in wrongs]
     pairs = zip(wrongs, calls, strict=True)
     return tuple(wrong for wrong, call in pairs if call == calls[0] and _OUTPUT.fullmatch(wrong.item))
 
 
-def alone(cases: Sequence[GraphCase], wrong: WrongResult) -> tuple[GraphCase, ...]:
+def returning_only(cases: Sequence[GraphCase], wrong: WrongResult) -> tuple[GraphCase, ...]:
     """The graphs of the call as far as this output needs them; none where it is no output, or the only one."""
     found = []
     for case in cases:
-        name = output_of(case, wrong)
+        name = output_name(case, wrong)
         if name is not None and not case.backward:
             try:
                 found.append(ReturnOnly(name).apply(case))
@@ -38,11 +38,11 @@ def alone(cases: Sequence[GraphCase], wrong: WrongResult) -> tuple[GraphCase, ..
     return tuple(found)
 
 
-def without(cases: Sequence[GraphCase], wrongs: Sequence[WrongResult]) -> tuple[GraphCase, ...]:
+def not_returning(cases: Sequence[GraphCase], wrongs: Sequence[WrongResult]) -> tuple[GraphCase, ...]:
     """The graphs of the call with what else they return; none where they return nothing else."""
     found = []
     for case in cases:
-        names = [output_of(case, wrong) for wrong in wrongs]
+        names = [output_name(case, wrong) for wrong in wrongs]
         with suppress(RefusedError):
             for name in names:
                 if name is None:
@@ -52,7 +52,7 @@ def without(cases: Sequence[GraphCase], wrongs: Sequence[WrongResult]) -> tuple[
     return tuple(found)
 
 
-def output_of(case: GraphCase, wrong: WrongResult) -> str | None:
+def output_name(case: GraphCase, wrong: WrongResult) -> str | None:
     """The name of the value in the graph of the user's calls that is this output; None where that cannot be told."""
     told, names = _OUTPUT.fullmatch(wrong.item), [trees.as_ref(output) for output in case.outputs]
     if told is None or (case.graph_id, case.level) != (wrong.graph, "dynamo"):

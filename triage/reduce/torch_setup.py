@@ -28,7 +28,7 @@ SECONDS = 120.0  # after which no further question is asked
 Answer = TypeVar("Answer")
 
 
-def prepared(problem: Problem, ask: Callable[[Problem], Answer | None]) -> tuple[Problem, Answer | None]:
+def ask_then_with_setup(problem: Problem, ask: Callable[[Problem], Answer | None]) -> tuple[Problem, Answer | None]:
     """The problem that `ask` has an answer to, and the answer: as it is, else below the program's effects on torch."""
     found, end = ask(problem), time.monotonic() + SECONDS
     if found is not None or not any(case.setup for case in problem.cases):
@@ -41,7 +41,7 @@ def prepared(problem: Problem, ask: Callable[[Problem], Answer | None]) -> tuple
     return problem, None
 
 
-class Failing(NamedTuple):
+class FailingScript(NamedTuple):
     """The script of a whole graph that fails the same way, and what it did."""
 
     source: str
@@ -50,17 +50,17 @@ class Failing(NamedTuple):
 
 def failing_source(
     runner: CandidateRunner, oracle: Oracle, budget: Budget, timeout: float
-) -> Callable[[Problem], Failing | None]:
-    """A question for `prepared`: which of the graphs fails the same way as a whole, within `timeout` seconds."""
+) -> Callable[[Problem], FailingScript | None]:
+    """A question for `ask_then_with_setup`: which of the graphs fails the same way as a whole, within `timeout` seconds."""
 
-    def ask(problem: Problem) -> Failing | None:
+    def ask(problem: Problem) -> FailingScript | None:
         sources = dict.fromkeys(_sources(replace(problem, cases=problem.cases[:CASES])))
         for source in list(sources)[:QUESTIONS]:
             if budget.spent():
                 return None
             result = runner.run(source, rung=problem.rung or None, timeout=timeout)
             if oracle.judge(result).verdict is Verdict.SAME_FAILURE:
-                return Failing(source, result)
+                return FailingScript(source, result)
         return None
 
     return ask

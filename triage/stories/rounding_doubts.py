@@ -28,14 +28,14 @@ from triage.model.stage import OutcomeKind
 from triage.probe.graphs import read_graphs
 from triage.probe.interpret import with_comparison
 from triage.probe.run import Probe
-from triage.reduce.alone import without
-from triage.reduce.compare import needs_its_dtype
+from triage.reduce.failing_comparison import needs_its_dtype
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Cut, Keep
 from triage.reduce.graph.observe import observed
 from triage.reduce.graph.slices import border_input, prune
 from triage.reduce.graph.wiring import Wiring
 from triage.reduce.printing.printer import Form, Unprintable
+from triage.reduce.wrong_outputs import not_returning
 from triage.stories.findings import Findings, Silent
 from triage.stories.limits import seconds_for
 
@@ -43,7 +43,7 @@ MOST = 100  # operations of a graph that is asked
 VALUES = Form(check="values")
 
 
-class Alone(NamedTuple):
+class GuiltyOperation(NamedTuple):
     """The comparing run with that value as the wrong one, the operation as a graph, and a sentence that says so."""
 
     probe: Probe
@@ -51,7 +51,7 @@ class Alone(NamedTuple):
     note: str
 
 
-def doubted(found: Findings, probe: Probe, besides: Sequence[WrongResult] = ()) -> Alone | None:
+def doubted(found: Findings, probe: Probe, besides: Sequence[WrongResult] = ()) -> GuiltyOperation | None:
     """Such an operation of the graph that differs most from eager in this comparing run; None where there is none.
 
     `besides`: what is wrong in the call and is another failure. The graph is asked without it.
@@ -62,14 +62,16 @@ def doubted(found: Findings, probe: Probe, besides: Sequence[WrongResult] = ()) 
     if not rounding.far:
         return None
     cases = read_graphs([path for path in probe.graphs if path.name == rounding.file]).cases
-    case = next((case for case in without(cases, besides) if len(case.nodes) <= MOST), None)
+    case = next((case for case in not_returning(cases, besides) if len(case.nodes) <= MOST), None)
     if case is None:
         return None
     left = "what else that graph gives is" if besides else "that graph gives"
     return _alone(found, probe, case, rounding, left)
 
 
-def _alone(found: Findings, probe: Probe, case: GraphCase, of: WrongResult | Rounding, left: str) -> Alone | None:
+def _alone(
+    found: Findings, probe: Probe, case: GraphCase, of: WrongResult | Rounding, left: str
+) -> GuiltyOperation | None:
     """The operation of the case by which the call of this value differs. `left`: what of it agrees without, as words."""
     runner = found.runner
     assert runner is not None
@@ -91,7 +93,7 @@ def _alone(found: Findings, probe: Probe, case: GraphCase, of: WrongResult | Rou
                 f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {of.graph}. "
                 f"With eager's result in its place {left} what eager gives."
             )
-            return Alone(_wrong(probe, told), alone.case, note)
+            return GuiltyOperation(_wrong(probe, told), alone.case, note)
     return None
 
 
@@ -140,7 +142,7 @@ def doubt_the_rest(found: Findings, probe: Probe, besides: Sequence[WrongResult]
     alone = doubted(found, probe, besides)
     if alone is None:
         return replace(probe, notes=replace(probe.notes, rounding=None))
-    found.alone, found.cases = alone.case, (alone.case, *without(found.cases, besides))
+    found.alone, found.cases = alone.case, (alone.case, *not_returning(found.cases, besides))
     found.notes.append(alone.note)
     return alone.probe
 
@@ -166,7 +168,7 @@ def trace_silent(found: Findings) -> None:
         found.alone, found.traced, found.silent = alone.case, alone.note, Silent(walk.start, probe, "")
 
 
-def _traced(found: Findings, probe: Probe) -> Alone | None:
+def _traced(found: Findings, probe: Probe) -> GuiltyOperation | None:
     wrong = probe.notes.wrong
     if wrong is None or found.alone is not None or found.runner is None or not _may_follow(wrong):
         return None
@@ -193,7 +195,7 @@ def _looks(wrong: WrongResult | None) -> tuple[str, bool] | None:
 
 def look_before(found: Findings) -> None:
     """Where a graph dies, and not by itself: of a wrong value of another, or of what an operation of that is wrong in alone."""
-    told: list[Alone] = []
+    told: list[GuiltyOperation] = []
 
     def doubt(probe: Probe) -> Probe:
         alone = doubted(found, probe)

@@ -53,7 +53,7 @@ def forms_of(wrong: Wrongness | None) -> tuple[Form, ...]:
     return VALUES if wrong.kind in ("values", "inf") else (Form(check=wrong.kind),)
 
 
-class Shows(NamedTuple):
+class FailingComparison(NamedTuple):
     """A captured graph and the comparison that fails as a whole, the script of both, and what it did."""
 
     case: GraphCase
@@ -63,8 +63,8 @@ class Shows(NamedTuple):
 
 
 @dataclass
-class Passing:
-    """Whole graphs, as texts, that gave what eager gives.
+class PassingGraphs:
+    """Whole graphs, as scripts, that were run and gave what eager gives: not asked again, and not to blame.
 
     `all_of_them`: each that was asked last did, under each comparison, and no graph of the program was left out.
     """
@@ -74,14 +74,14 @@ class Passing:
 
 
 def comparison_of(
-    problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, passing: Passing | None = None
-) -> Shows | None:
+    problem: Problem, runner: CandidateRunner, oracle: Oracle, budget: Budget, passing: PassingGraphs | None = None
+) -> FailingComparison | None:
     """The first captured graph and comparison that fail as a whole; None where none does.
 
     A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
     `passing` is kept between such questions: what passed is not asked again.
     """
-    passing = Passing() if passing is None else passing
+    passing = PassingGraphs() if passing is None else passing
     passing.all_of_them = False
     end, asked, of_one_dtype = time.monotonic() + SECONDS, set(passing.texts), set[tuple[str, str]]()
     doubted = not {case.graph_id for case in problem.cases} <= {case.graph_id for case in problem.cases[:CASES]}
@@ -103,7 +103,7 @@ def comparison_of(
                 result = runner.run(source)
             verdict = oracle.judge(result).verdict
             if verdict is Verdict.SAME_FAILURE:
-                return Shows(case, form, source, result)
+                return FailingComparison(case, form, source, result)
             if verdict is Verdict.NO_FAILURE:
                 passing.texts.add(source)
             else:

@@ -1,4 +1,7 @@
-"""What is said where runs of the script meet what earlier ones left behind, so that no other rung could be asked."""
+"""A script that cannot be run twice (it goes on from its checkpoint, its folder exists already): what the report says of that.
+
+Later runs meet what earlier ones left behind, so no other rung could be asked (`walk.spoiled` is such a run).
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.trees import ref
 from triage.probe.run import Probe
 from triage.session.settings import Settings
-from triage.stories import one_by_one
+from triage.stories import rounding_doubts
 from triage.stories.findings import Findings
 
 M, INDEX = meta(4), meta(4, dtype="int64")
@@ -87,7 +87,7 @@ def asked(tmp_path: Path, compiler: Compiler, rounding: Rounding = STEPS, graph:
         notes=[],
         alone=None,
     )
-    one_by_one.doubt_operations(cast("Findings", found))
+    rounding_doubts.doubt_operations(cast("Findings", found))
     return found
 
 
@@ -126,7 +126,7 @@ def test_behind_what_is_another_failure_an_operation_is_asked_alone(tmp_path: Pa
     assert found.alone is None  # as long as nobody knows of another failure
     found.cases = (BESIDE,)
     marks = WrongResult("0/0", 1, "output 0", "forward")
-    told = one_by_one.doubt_the_rest(cast("Findings", found), found.walk.checked, (marks,))
+    told = rounding_doubts.doubt_the_rest(cast("Findings", found), found.walk.checked, (marks,))
     assert told.notes.rounding is None
     if not alone:
         assert (told.notes.wrongs, found.alone, found.cases) == ((), None, (BESIDE,))
@@ -213,14 +213,14 @@ def traced(tmp_path: Path, compiler: Compiler, wrong: WrongResult, *, silent: bo
     found.runner, found.traced, found.silent = compiler, "", None
     found.walk.checked = replace(found.walk.checked, notes=AgentNotes(wrongs=(wrong,)))
     if not silent:
-        one_by_one.trace_back(cast("Findings", found))
+        rounding_doubts.trace_back(cast("Findings", found))
         return found
     walk = found.walk
     failed = Outcome(OutcomeKind.WRONG_RESULT, exception=RaisedException("WrongResult", "", phase="compare"))
     walk.compared, walk.checked = replace(walk.checked, outcome=failed, notes=AgentNotes(wrongs=(wrong,))), None
     walk.rungs, walk.own_rung, walk.seen, walk.comparison = LADDER, LADDER[-1], {LADDER[-1].name: []}, None
     walk.announce = lambda *_: None
-    one_by_one.trace_silent(cast("Findings", found))
+    rounding_doubts.trace_silent(cast("Findings", found))
     return found
 
 
@@ -253,7 +253,7 @@ def test_so_it_is_in_a_script_that_raises_nothing_until_the_graph_does_not_answe
     found = traced(tmp_path, Compiler(), NAN, silent=True)
     assert found.walk.compared.notes.wrong.item == "result of aten.floor_divide" and found.alone is not None
     assert found.walk.seen[LADDER[-1].name][0].signature.wrong.kind == "values"
-    one_by_one.believe_silent(cast("Findings", found))
+    rounding_doubts.believe_silent(cast("Findings", found))
     assert found.walk.compared.notes.wrongs == (NAN,) and (found.alone, found.traced) == (None, "")
     assert found.walk.seen[LADDER[-1].name][0].outcome.kind is OutcomeKind.WRONG_RESULT
 
@@ -269,7 +269,7 @@ def silent(tmp_path: Path, compiler: Compiler) -> Any:
     walk.announce = lambda rung, probe: told.append(probe)
     walk.conclusion = lambda: Conclusion(Stage.NONE, Symptom.NONE)
     found.runner, found.silent = compiler, None
-    one_by_one.doubt_silent(found)
+    rounding_doubts.doubt_silent(found)
     return found
 
 
@@ -283,7 +283,7 @@ def test_a_script_that_raises_nothing_fails_by_such_an_operation(tmp_path: Path)
 
 def test_where_the_graph_does_not_answer_it_passes_as_before(tmp_path: Path) -> None:
     found = silent(tmp_path, Compiler())
-    one_by_one.believe_silent(found)
+    rounding_doubts.believe_silent(found)
     (probe,) = found.walk.seen[LADDER[-1].name]
     assert probe.outcome.kind is OutcomeKind.OK and found.walk.compared.notes.rounding is STEPS
     assert (found.alone, found.silent, found.walk.comparison, found.notes) == (None, None, None, [])

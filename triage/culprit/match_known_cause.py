@@ -17,11 +17,6 @@ _COMPILER = re.compile(
 _DEFAULT_COMPILERS = ("g++", "clang++", "cl")
 
 
-def row_named(name: str) -> Row:
-    """The row of this id: for where no error tells it, but the run did."""
-    return next(row for row in TABLE if row.id == name)
-
-
 def told_cause(row: Row, outcome: Outcome) -> KnownCause:
     """What the row says of this failure."""
     return KnownCause(row.id, row.explanation, f"{row.cure}{_sought(row, outcome)}", _page(outcome) or row.reference)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.culprit.guards import LEFT_OUT
-from triage.culprit.known_causes import Row
-from triage.culprit.matching import known_row, row_named, told_cause
+from triage.culprit.known_causes import TABLE, Row
+from triage.culprit.match_known_cause import known_row, told_cause
 from triage.culprit.own_causes import own_branch, own_conversion, own_handler, own_unwritten, own_wrapper
 from triage.culprit.settings import Setting
 from triage.locate.conclude import Conclusion
@@ -52,7 +52,7 @@ def cause_of(
 def row_of(conclusion: Conclusion, first: Probe | None) -> Row | None:
     """The row of the table that holds for what the run came to."""
     if first is not None and conclusion.stage is Stage.SCRIPT and first.notes.orig_mod_keys:
-        return row_named("orig_mod_keys")  # `strict=False` raised nothing
+        return next(row for row in TABLE if row.id == "orig_mod_keys")  # `strict=False` raised nothing
     if first is None or conclusion.symptom not in (Symptom.EXCEPTION, Symptom.CRASH):
         return None
     stage = conclusion.stage if conclusion.settled else Stage.NONE
