@@ -1,6 +1,6 @@
 """Failing tests: pytest and unittest catch the exception, so it is recorded where they report it.
 
-An expected failure (`xfail`, `expectedFailure`) is no failure of the program. What pytest remembers of a session is left as it is.
+An expected failure (`xfail`, `expectedFailure`) is no failure of the program. What pytest remembers of a session stays as it is.
 """
 
 import functools
