@@ -363,6 +363,10 @@ def _notes(
         told = f"Ways round: {len(tried)} changed programs were run ({kinds}), and {shown}"
         told += f"; with {otherwise} of them it fails in another way" if otherwise else ""
         told += f"; of {late} of them nothing is known: they had not ended in the time there was" if late else ""
+        if len(tried) == 1:
+            ended = "had not ended in the time there was" if late else "compiled nothing, which is not known to help"
+            fails = f"fails in {'another' if otherwise else 'the same'} way"
+            told = f"Ways round: one changed program was run ({kinds}), and {ended if late or idle else fails}"
         return [told + (". There was no time for others." if left else ".")]
     if left:
         return ["Ways round were not run: there was no time left for a run of the script."]
