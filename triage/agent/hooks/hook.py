@@ -37,6 +37,7 @@ from . import (
     imports,
     optimize,
     overlay,
+    processes,
     shared_cache,
     testrunners,
 )
@@ -92,6 +93,7 @@ def _patches(recorder, config):
         "_pytest.cacheprovider": testrunners.patch_cache,
         "_pytest.main": lambda module: testrunners.patch_collection(module, recorder, only_test),
         "_pytest.runner": lambda module: testrunners.patch_pytest(module, recorder),
+        "multiprocessing.process": lambda module: processes.patch(module, recorder),
         "unittest.result": lambda module: testrunners.patch_unittest(module, recorder),
         "unittest.suite": lambda module: testrunners.patch_suite(module, recorder, only_test),
     }
