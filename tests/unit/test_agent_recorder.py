@@ -199,7 +199,7 @@ def test_what_ends_a_process_of_multiprocessing_is_told_by_that_process(make: An
         def _bootstrap(self) -> int:
             try:
                 self.run()
-            except Exception:
+            except ValueError:
                 return 1
             return 0
 
