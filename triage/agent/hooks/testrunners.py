@@ -61,14 +61,14 @@ def patch_cache(module):
     Which tests failed last is for the person's own `--last-failed`: a rung that passes would take them away, and the next run of
     a command with that option would run other tests.
     """
-    read = module.Cache.get
+    read, held = module.Cache.get, {}
 
     def get(self, key, default):
-        held = self.__dict__.get("_triage_held", {})
-        return json.loads(held[key]) if key in held else read(self, key, default)
+        place = str(getattr(self, "_cachedir", "")), key
+        return json.loads(held[place]) if place in held else read(self, key, default)
 
     def hold(self, key, value):
-        self.__dict__.setdefault("_triage_held", {})[key] = json.dumps(value)
+        held[str(getattr(self, "_cachedir", "")), key] = json.dumps(value)
 
     module.Cache.get, module.Cache.set = functools.wraps(read)(get), functools.wraps(module.Cache.set)(hold)
 
