@@ -192,6 +192,31 @@ def test_the_traceback_of_another_process_goes_on_where_this_ones_ends(make: Any
     assert [path[-1] for path in frames] == [(__file__, "_fails"), ("data.py", "__getitem__")]
 
 
+def test_what_ends_a_process_of_multiprocessing_is_told_by_that_process(make: Any, tmp_path: Path) -> None:
+    class Process:
+        """As `multiprocessing.process` has it: what leaves `run` is printed, and becomes a status."""
+
+        def _bootstrap(self) -> int:
+            try:
+                self.run()
+            except ValueError:
+                return 1
+            return 0
+
+        def run(self) -> None:
+            raise ValueError("no such row")
+
+    class Fine(Process):
+        def run(self) -> None:
+            pass
+
+    hook = importlib.import_module(f"{boot.PACKAGE}.hooks.processes")
+    hook.patch(types.SimpleNamespace(BaseProcess=Process), make())
+    assert (Fine()._bootstrap(), Process()._bootstrap()) == (0, 1)
+    (told,) = events(tmp_path)
+    assert (told["phase"], told["exception"]["message"]) == ("uncaught", "no such row")
+
+
 def test_the_end_of_a_program_by_its_own_will_is_no_exception(make: Any, tmp_path: Path) -> None:
     recorder = make()
     recorder.uncaught(SystemExit(3))

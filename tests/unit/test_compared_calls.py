@@ -548,3 +548,12 @@ def test_what_rounds_is_told_beside_a_wrong_value_that_a_check_need_not_look_at(
     comparer = graphs.Comparer(torch, SimpleNamespace(), {"own_check": own_check})
     comparer._note(made, found, None, {"id": "0/0"}, 1)
     assert seen == asked
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.utils._python_dispatch.TorchDispatchMode, "supports_higher_order_operators"), reason="torch < 2.7"
+)
+def test_what_cannot_look_into_a_higher_order_operator_says_so_in_plain_words() -> None:
+    mode = compat.dispatching(lambda func, args, kwargs: func(*args, **kwargs))
+    with pytest.raises(NotImplementedError, match="in the body of `cond` cannot be looked at one by one"), mode:
+        torch.ops.higher_order.cond(True, torch.sin, torch.cos, (torch.ones(3),))

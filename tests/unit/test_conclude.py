@@ -322,6 +322,7 @@ def test_a_check_of_the_script_is_told_from_an_exception_of_compiled_code() -> N
         (fails(error(file="_refs/__init__.py")), Stage.DECOMP_PARTITION),
         (fails(error("X", "y", "_functorch/aot_autograd.py")), Stage.AOT_AUTOGRAD),
         (fails(error("torch._dynamo.exc.Unsupported", "x", "_dynamo/variables/base.py")), Stage.DYNAMO),
+        (fails(error("torch._dynamo.exc.TorchRuntimeError", "x", "_refs/__init__.py")), Stage.DYNAMO),
     ],
 )
 def test_the_first_failure_suggests_where_to_look(found: Probe, stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unittest
 from collections.abc import Callable
 from dataclasses import replace
@@ -143,3 +144,24 @@ def test_a_test_of_unittest_becomes_the_target(walk: Callable[..., Walk]) -> Non
     found = walk(machine)
     found.first()
     assert to_one_test(found).startswith("Of 3 tests") and found.target.only_test == "tests.test_pool.Case.test_a"
+
+
+def test_what_pytest_remembers_of_a_session_stays_the_persons(tmp_path: Path) -> None:
+    class Cache:
+        """As `_pytest.cacheprovider` has it: a file for each key."""
+
+        def get(self, key: str, default: object) -> object:
+            path = tmp_path / key
+            return json.loads(path.read_text()) if path.exists() else default
+
+        def set(self, key: str, value: object) -> None:
+            (tmp_path / key).write_text(json.dumps(value))
+
+    Cache().set("lastfailed", ["test_a"])
+    testrunners.patch_cache(SimpleNamespace(Cache=Cache))
+    cache = Cache()
+    assert cache.get("lastfailed", []) == ["test_a"] and cache.get("nodeids", None) is None
+    cache.set("lastfailed", [])
+    assert cache.get("lastfailed", None) == [] and json.loads((tmp_path / "lastfailed").read_text()) == ["test_a"]
+    with pytest.raises(TypeError):
+        cache.set("own", object())

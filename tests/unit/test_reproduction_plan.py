@@ -44,6 +44,7 @@ def raised(phase: str = "compile", kind: OutcomeKind = OutcomeKind.EXCEPTION) ->
 
 
 LOWERING = raised()
+TRACING = replace(LOWERING, exception=RaisedException("torch._dynamo.exc.Unsupported", "no such call", phase="compile"))
 CHECK = raised("uncaught", OutcomeKind.WRONG_RESULT)  # the program's own assert_close
 COMPARED = raised(accuracy.PHASE, OutcomeKind.WRONG_RESULT)  # nobody noticed but the agent
 PRINTED = raised(accuracy.PRINTED, OutcomeKind.WRONG_RESULT)  # and nobody but who reads it
@@ -93,6 +94,7 @@ def planned(conclusion: Conclusion, folder: Path, **more: Any) -> list[Any]:
         (concluded(), [GRAPHS, MINIFIER, TEXT]),
         (concluded(stage=Stage.AOT_AUTOGRAD), [GRAPHS, MINIFIER, TEXT]),
         (concluded(stage=Stage.DYNAMO), [TEXT]),  # no graph is to blame for what tracing does
+        (concluded(TRACING, Stage.AOT_AUTOGRAD), [TEXT]),
         (
             concluded(stage=Stage.BACKEND),
             [TEXT],

@@ -113,6 +113,15 @@ def test_a_hang_is_looked_for_where_its_stack_points(stack: str, stage: int) -> 
     assert suspect(signature, outcome) is LADDER[stage].stage
 
 
+@pytest.mark.parametrize("hangs", RUNGS[:3])
+def test_a_rung_that_hangs_where_the_script_raises_is_asked_once_more(walk: Callable[..., Walk], hangs: str) -> None:
+    """Processes of a program with ranks may wait for each other at the end, in one run of many."""
+    fails = {rung: itertools.repeat(error(RUNGS[3])) for rung in RUNGS[3:]}
+    found = walk(Machine({**fails, hangs: [OutcomeKind.HANG]}))
+    assert go(found).stage is Stage.DECOMP_PARTITION
+    assert [probe.outcome.kind for probe in found.seen[hangs]] == [OutcomeKind.OK]
+
+
 def test_rungs_below_a_hang_are_given_many_times_what_passes(walk: Callable[..., Walk]) -> None:
     machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)})
 

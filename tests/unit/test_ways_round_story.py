@@ -275,6 +275,10 @@ def test_a_note_says_with_how_many_changes_the_script_fails_in_another_way():
         "3 changed programs were run (backend), and with none the script passes; with 1 of them it fails in another way."
     )
     assert _notes(None, [(change, probe)], [], True, 0) == []
+    for otherwise, way in ((0, "the same"), (1, "another")):
+        (told,) = _notes(None, [(change, probe)], [change], False, otherwise)
+        words = f"one changed program was run (backend), and fails in {way} way. There was no time for others."
+        assert told == f"Ways round: {words}"
     idle = SimpleNamespace(outcome=Outcome(OutcomeKind.OK), notes=AgentNotes())
     (told,) = _notes(None, [(change, probe), (change, idle)], [], False, 0)
     assert told.endswith("(backend), and none is known to help; with 1 of them it compiled nothing.")

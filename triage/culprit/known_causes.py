@@ -306,8 +306,8 @@ TABLE: tuple[Row, ...] = (
         r"This backward function was compiled with non-empty donated buffers",
         "A compiled backward reuses the memory of what forward saved (donated buffers), so its graph cannot be kept with "
         "retain_graph=True or create_graph=True.",
-        "Call backward without retain_graph (sum the losses and go back once), or set "
-        "torch._functorch.config.donated_buffer = False.",
+        "With retain_graph=True: sum the losses and go back once, or set torch._functorch.config.donated_buffer = False. With "
+        "create_graph=True: leave uncompiled what is gone back through twice; AOTAutograd has no double backward.",
         "https://github.com/pytorch/pytorch/pull/130580",
         statement=CureStatement("torch._functorch.config.donated_buffer = False", "torch._functorch.config"),
     ),

@@ -35,12 +35,14 @@ def suspect(signature: FailureSignature, outcome: Outcome) -> Stage:
             return Stage.DYNAMO
     if outcome.kind in (OutcomeKind.CRASH, OutcomeKind.HANG, OutcomeKind.OOM):
         return Stage.INDUCTOR
+    if signature.is_of_tracing and "torch/_inductor" not in frames:
+        return Stage.DYNAMO  # in a call with fake tensors, it may be, to what decompositions are made of
     if "_inductor/decomposition" in frames or "_decomp/" in frames or "_refs/" in frames:
         return Stage.DECOMP_PARTITION
     if signature.wrapper == "InductorError" or "torch/_inductor" in frames:
         return Stage.INDUCTOR
     if "_functorch" in frames or signature.wrapper == "BackendCompilerFailed":
         return Stage.AOT_AUTOGRAD
-    if "torch/_dynamo" in frames or signature.is_of_tracing:
+    if "torch/_dynamo" in frames:
         return Stage.DYNAMO
     return Stage.INDUCTOR

@@ -15,6 +15,7 @@ from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
 from triage.locate.leftovers import AS_IT_IS, fails_otherwise, looks_alike
 from triage.locate.runs import Runs, ended_facts
 from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung
+from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.probe.standby import Standby
@@ -49,7 +50,8 @@ class Visits(Runs):
         Runs side by side may be in each other's way: they open the same port, write the same file. So a rung that failed
         in another way than the script did is asked once more, alone, and the first answer is forgotten. What runs beside
         other work (`until`) is alone only in `alone`: until then nothing is known of that rung. The run that was in the way
-        is left to end: a lock that it holds would stay if we ended it, and be met by all that come.
+        is left to end: a lock that it holds would stay if we ended it, and be met by all that come. A rung that hangs where the
+        script does not is asked once more, too: that may be chance (threads that wait for each other as a process ends).
         """
         if not rungs or self.spoiled is not None:
             return
@@ -88,12 +90,14 @@ class Visits(Runs):
             self._crowded += crowded
 
     def _took(self, rung: Rung, probe: Probe, *, beside: bool, alone_at_once: bool) -> bool:
-        """Keep what a run tells of its rung, and announce it; whether it was in another's way, and must be asked again.
+        """Keep what a run tells of its rung, and announce it; whether it was in another's way, or hangs, and must be asked again.
 
         `beside`: others ran when it did. `alone_at_once`: it is asked again, alone, as soon as they have ended.
         """
         idle = self.compiled_nothing(rung, probe)
-        in_the_way = beside and (idle or fails_otherwise(probe, self.start))
+        otherwise = fails_otherwise(probe, self.start)
+        by_chance = otherwise and probe.outcome.kind is OutcomeKind.HANG
+        in_the_way = by_chance or (beside and (idle or otherwise))
         says_nothing = not in_the_way and self._says_nothing(rung, probe)
         if not says_nothing and (not in_the_way or (alone_at_once and not idle)):
             self.seen.setdefault(rung.name, []).append(probe)

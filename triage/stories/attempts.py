@@ -56,7 +56,8 @@ def attempts_for(
     own_backend = conclusion.stage is Stage.BACKEND
     if own_backend and not below_own_backend(found.cases):
         return of_text
-    if not found.cases or conclusion.stage is Stage.DYNAMO:
+    traced = conclusion.stage is Stage.DYNAMO or conclusion.signature.is_of_tracing  # no graph was made of what failed
+    if not found.cases or traced:
         return of_text
     judge, note = oracle, None
     if is_script_check(conclusion.outcome) or conclusion.wrong is not None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from triage.culprit.compile_arguments import uses_on
 from triage.culprit.operation import operator_name, operators_in
+from triage.culprit.ways_round.bodies import calls_around
 from triage.culprit.ways_round.calls import lines_doing
 from triage.culprit.ways_round.changes import Program, Spot
 from triage.culprit.ways_round.source import Source, functions_called
@@ -141,6 +143,26 @@ def traced_lines(found: Findings, files: Files) -> list[Spot]:
     nodes = [node for case in found.cases for node in case.nodes]
     spots = [*_of_calls(found, files), *(_of_node(node, files) for node in nodes)]
     return list(dict.fromkeys(Spot(spot.path, spot.line) for spot in spots if spot is not None))
+
+
+def bodies_of(found: Findings, files: Files) -> dict[Spot, Spot]:
+    """By lines that are compiled as one with a call around them, that call; neither with operations."""
+    told = ((files.spot(line, ()), files.spot(call, ())) for line, call in calls_around(found.cases).items())
+    return {line: call for line, call in told if line is not None and call is not None}
+
+
+def is_within(spot: Spot, bodies: Mapping[Spot, Spot]) -> bool:
+    """Whether nothing on this line can be left uncompiled by itself."""
+    return replace(spot, names=()) in bodies
+
+
+def outside(spots: Sequence[Spot], bodies: Mapping[Spot, Spot]) -> list[Spot]:
+    """These lines, the innermost first, with the call around a body in the place of all that is within it."""
+    lines = [replace(spot, names=()) for spot in spots]
+    call = bodies.get(lines[0]) if lines else None
+    begin = lines.index(call) if call in lines else 0
+    around = [bodies.get(line, spot) for line, spot in zip(lines, spots, strict=True)]
+    return list(dict.fromkeys(around[begin:]))
 
 
 def _of_calls(found: Findings, files: Files) -> Iterator[Spot]:

@@ -42,7 +42,16 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.stories.findings import Findings
 from triage.stories.known_cause import row_of
-from triage.stories.spots import Files, guilty_lines, outer_lines, program_of, traced_lines
+from triage.stories.spots import (
+    Files,
+    bodies_of,
+    guilty_lines,
+    is_within,
+    outer_lines,
+    outside,
+    program_of,
+    traced_lines,
+)
 from triage.stories.whose_code import own_code, what_to_mend
 
 NAME = "workaround.patch"
@@ -145,7 +154,9 @@ class _Trials:
         guilty = guilty_lines(self.found, self.conclusion, files)
         below = self._below()
         error = self.conclusion.error
-        outer = dict.fromkeys([*guilty, *outer_lines(self.conclusion, files)] or traced_lines(self.found, files))
+        bodies = bodies_of(self.found, files)
+        outer = [*outside(guilty, bodies), *outside(outer_lines(self.conclusion, files), bodies)]
+        outer = outer or outside(traced_lines(self.found, files), bodies)
         message = error.message if error is not None else ""
         settings = of_settings(program, self.found.cures or self._unasked(), message)
         known = row_of(self.conclusion, self.walk.start)
@@ -155,8 +166,8 @@ class _Trials:
             of_marks(program, message),
             chain(of_several_graphs(program) if untraced else (), settings),
             of_spellings(program, guilty, self.found.spellings),
-            of_calls(program, guilty),
-            of_functions(program, list(outer)),
+            of_calls(program, [spot for spot in guilty if not is_within(spot, bodies)]),
+            of_functions(program, list(dict.fromkeys(outer))),
             of_backend(program, below) if below is not None else of_uses(program),
         ]
 
@@ -352,6 +363,10 @@ def _notes(
         told = f"Ways round: {len(tried)} changed programs were run ({kinds}), and {shown}"
         told += f"; with {otherwise} of them it fails in another way" if otherwise else ""
         told += f"; of {late} of them nothing is known: they had not ended in the time there was" if late else ""
+        if len(tried) == 1:
+            ended = "had not ended in the time there was" if late else "compiled nothing, which is not known to help"
+            fails = f"fails in {'another' if otherwise else 'the same'} way"
+            told = f"Ways round: one changed program was run ({kinds}), and {ended if late or idle else fails}"
         return [told + (". There was no time for others." if left else ".")]
     if left:
         return ["Ways round were not run: there was no time left for a run of the script."]

@@ -90,11 +90,18 @@ def version_of(value):
 
 
 def dispatching(call):
-    """A mode under which every ATen operation is `call(func, args, kwargs)`."""
+    """A mode under which every ATen operation is `call(func, args, kwargs)`.
+
+    A higher-order operator (`flex_attention`, `cond`, `scan`) does not let it into the body; NotImplementedError says so.
+    """
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Dispatching(TorchDispatchMode):
+        supports_higher_order_operators = True  # else torch (2.7 and newer) says that in words of its own
+
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if hasattr(func, "py_kernels") and not hasattr(func, "_schema"):
+                raise NotImplementedError("the operations in the body of `%s` cannot be looked at one by one" % func)
             return call(func, args, kwargs or {})
 
     return Dispatching()

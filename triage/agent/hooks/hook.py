@@ -37,6 +37,7 @@ from . import (
     imports,
     optimize,
     overlay,
+    processes,
     shared_cache,
     testrunners,
 )
@@ -89,8 +90,10 @@ def _patches(recorder, config):
         "torch._inductor.config": lambda module: _same_random_numbers(module, config),
         "torch._inductor.compile_fx": lambda module: frames.patch_compile_fx(module, recorder),
         "torch._dynamo.repro.after_aot": compat.without_repro_copy,
+        "_pytest.cacheprovider": testrunners.patch_cache,
         "_pytest.main": lambda module: testrunners.patch_collection(module, recorder, only_test),
         "_pytest.runner": lambda module: testrunners.patch_pytest(module, recorder),
+        "multiprocessing.process": lambda module: processes.patch(module, recorder),
         "unittest.result": lambda module: testrunners.patch_unittest(module, recorder),
         "unittest.suite": lambda module: testrunners.patch_suite(module, recorder, only_test),
     }

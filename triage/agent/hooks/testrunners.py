@@ -1,9 +1,10 @@
 """Failing tests: pytest and unittest catch the exception, so it is recorded where they report it.
 
-An expected failure (`xfail`, `expectedFailure`) is no failure of the program.
+An expected failure (`xfail`, `expectedFailure`) is no failure of the program. What pytest remembers of a session stays as it is.
 """
 
 import functools
+import json
 import threading
 
 
@@ -52,6 +53,24 @@ def patch_collection(module, recorder, only=None):
         return perform_collect(self, *args, **kwargs)
 
     module.Session.perform_collect = collecting
+
+
+def patch_cache(module):
+    """Watch `_pytest.cacheprovider`: what is set is held for the process, and never written.
+
+    Which tests failed last is for the person's own `--last-failed`: a rung that passes would take them away, and the next run of
+    a command with that option would run other tests.
+    """
+    read, held = module.Cache.get, {}
+
+    def get(self, key, default):
+        place = str(getattr(self, "_cachedir", "")), key
+        return json.loads(held[place]) if place in held else read(self, key, default)
+
+    def hold(self, key, value):
+        held[str(getattr(self, "_cachedir", "")), key] = json.dumps(value)
+
+    module.Cache.get, module.Cache.set = functools.wraps(read)(get), functools.wraps(module.Cache.set)(hold)
 
 
 def patch_unittest(module, recorder):
