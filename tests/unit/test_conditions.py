@@ -84,6 +84,16 @@ def test_strides():
     assert of_neighbour("It passes with contiguous strides instead of (1, 4).", known) == ()
 
 
+def test_a_value_that_is_put_off_is_told_apart_from_strides() -> None:
+    late = tensor("x", 4, 17, stride=(1, 4), lazy="zero")
+    lazy = case([late], [node("y", "torch.relu", "%x", out=meta(4, 17))], "%y")
+    rows, needed, _ = asked(lazy, lambda source: "zerotensor" in source)
+    assert rows["no lazy zero"] == "ok"
+    assert needed["an input is a lazy zero"] == "with no lazy zero it passes"
+    assert rows["contiguous inputs"] == "same_failure"
+    assert "the strides or the storage of the inputs" not in needed
+
+
 def test_what_passes_is_a_spelling_of_the_call():
     strided = case([tensor("x", 4, 17, stride=(1, 4))], [node("y", "torch.relu", "%x", out=meta(4, 17))], "%y")
     assert answered(strided, lambda source: ".t()" in source or "mT" in source).spellings[:1] == (CONTIGUOUS,)

@@ -145,6 +145,12 @@ def test_what_has_no_message_is_asked_by_its_operator() -> None:
 
 
 def test_names_of_torch_alone() -> None:
+    message = (
+        "<built-in function getitem> is not an OpOverload"  # of #197094 and #197376, each with an operator of its own
+    )
+    assert query("AssertionError", message, op="aten._foreach_add_.Scalar") == (
+        '"not an OpOverload" (_foreach_add OR AssertionError)'
+    )
     assert query("KeyError", "'my_key'", "torch/_inductor/x.py:realize_hint") == "realize_hint KeyError"
     assert query("KeyError", "'my_key'", "torch/_inductor/x.py:call") is None
 

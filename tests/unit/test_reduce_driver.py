@@ -155,6 +155,13 @@ def test_a_spent_budget_stops_before_the_next_question_and_keeps_the_best():
     assert asking.best.candidate == Number(9)
 
 
+def test_what_failed_before_the_budget_was_spent_is_kept_though_one_before_it_was_not_answered() -> None:
+    asking, _ = driver(above(2), jobs=2, questions=1)
+    with pytest.raises(StopReductionError):
+        asking.first(numbers(5, 7))
+    assert asking.best is not None and asking.best.candidate == Number(7)
+
+
 def test_an_interrupt_goes_through_and_keeps_the_best():
     def answer(text):
         if text == "5":

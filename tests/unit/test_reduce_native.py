@@ -24,7 +24,7 @@ from triage.reduce.graph.generated import synthetic_values
 from triage.reduce.graph.starts import starts
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printing.literals import numbers_in
-from triage.reduce.printing.printer import Form
+from triage.reduce.printing.printer import Form, print_case
 from triage.reduce.verifying import Verification, as_it_is
 from triage.trial.driver import Repeats
 from triage.trial.interface import Resources
@@ -48,6 +48,22 @@ def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, operati
     asked = replace(problem(*cases, **about), operation_only=operation_only)
     found = engine.reduce(asked, Resources(runner, SignatureOracle(planted()), budget or NoLimit(), emit))
     return found, runner
+
+
+class Written(FreeRunner):
+    """Is given the texts that are printed; one that has the word fails as the graph does."""
+
+    def __init__(self, judge, graph, word):
+        super().__init__(judge)
+        self.graph, self.word = graph, word
+
+    def run(self, source, *, rung=None, timeout=None):
+        self.asked.append(source)
+        self.written[source] = self.graph if self.word in source else replace(self.graph, nodes=())
+        return super().run(source)
+
+    def resources(self):
+        return Resources(self, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
 
 
 def target(*targets):
@@ -165,6 +181,30 @@ def test_a_size_is_turned_down_to_its_boundary_and_the_passing_neighbour_is_kept
     assert found.passing is not None
     passing = runner.written[found.passing].inputs[0].meta
     assert passing.shape == (16,)
+
+
+def test_sizes_go_down_with_the_argument_that_held_them_up() -> None:
+    def judge(graph: GraphCase) -> Outcome | None:
+        windows = [node.args[1] for node in graph.nodes if len(node.args) > 1]
+        fits = all(extent >= 2 * window for window in windows for extent in graph.inputs[0].meta.shape)
+        return failure("the planted failure") if windows and fits else None
+
+    graph = case([tensor("x", 16, 19)], [op("y", "torch.nn.functional.lp_pool1d", "%x", 7, out=meta(16, 4))], "y")
+    found, _ = reduce(judge, graph)
+    assert isinstance(found, Reduction) and found.graph is not None
+    assert found.graph.nodes[0].args[1] == 1
+    (item,) = found.graph.inputs
+    assert item.meta is not None and max(item.meta.shape, default=2) == 2
+
+
+def test_a_seed_goes_where_nothing_drawn_matters() -> None:
+    graph = case([tensor("x", 4)], [op("y", "torch.dropout", "%x", 0.5, True)], "y")
+    runner = Written(target("torch.dropout"), graph, "torch.dropout")
+    found = NativeEngine().reduce(problem(graph), runner.resources())
+    assert isinstance(found, Reduction) and found.form is not None and found.graph is not None
+    assert "torch.manual_seed(0)" in print_case(found.graph)
+    assert "manual_seed" not in found.source
+    assert "torch.manual_seed(0)" in print_case(found.graph, form=replace(found.form, check="values"))
 
 
 def test_what_the_failure_needs_is_kept_and_told():
@@ -443,16 +483,8 @@ def test_what_is_minimal_is_told_so_where_only_its_neighbour_is_missing(monkeypa
 def test_the_printed_text_is_the_reported_text():
     graph = case([tensor("x", 8, 64)], [op("y", "torch.lerp", "%x", "%x", 0.5, out=meta(8, 64))], "y")
 
-    class Texts(FreeRunner):
-        def run(self, source, *, rung=None, timeout=None):
-            self.asked.append(source)
-            self.written[source] = graph if "torch.lerp" in source else replace(graph, nodes=())
-            return super().run(source)
-
-    runner = Texts(target("torch.lerp"))
-    found = NativeEngine().reduce(
-        problem(graph), Resources(runner, SignatureOracle(planted()), NoLimit(), lambda kind, **f: None)
-    )
+    runner = Written(target("torch.lerp"), graph, "torch.lerp")
+    found = NativeEngine().reduce(problem(graph), runner.resources())
     assert isinstance(found, Reduction)
     assert found.source in runner.asked
     assert "seen on torch 2.13.0" in found.source

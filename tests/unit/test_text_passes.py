@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,19 @@ def test_definitions(text, expected):
 )
 def test_expressions(text, expected):
     assert expected in results(text, expressions.propose)
+
+
+def test_a_package_and_a_number_take_no_place_where_nothing_computes_with_them() -> None:
+    head = "import torch\nfrom torch.nn import functional as F\nimport numpy as np\n"
+    found = results(f"{head}y = F.relu(torch.nn.functional.pad(x, np.n))\n", expressions.propose)
+    tails = {text.splitlines()[-1] for text in found}
+    assert {
+        "y = F.relu(x)",
+        "y = F.relu(torch.nn.functional.pad(x, 1))",
+        "y = torch.nn.functional.pad(x, np.n)",
+    } <= tails
+    assert not any(re.search(r"\b(?:F|torch|nn|functional|np)\b(?!\.)|1\(", tail) for tail in tails)
+    assert "y = self(x)\n" in results("y = self.forward(x)\n", expressions.propose)
 
 
 def test_the_parts_of_an_f_string_are_left_alone():

@@ -135,6 +135,12 @@ def _layouts(case: GraphCase) -> Iterator[Question]:
     edits: list[ChangeInput] = [
         edit for choice in storage.propose(case) for edit in choice.edits if isinstance(edit, ChangeInput)
     ]
+    for lazy in dict.fromkeys(item.meta.lazy for item in tensors(case) if item.meta is not None and item.meta.lazy):
+        done = [edit for edit in edits if edit.changes == storage.DONE and edit.what == storage.without_lazy(lazy)]
+        yield Question(
+            f"no lazy {lazy}", (tuple(done),), f"an input is a lazy {lazy}", f"that an input is a lazy {lazy}"
+        )
+        edits = [edit for edit in edits if edit not in done]
     if edits:
         of_strides = all(edit.changes[0][0] == "meta.stride" for edit in edits)
         told = ", ".join(edit.what for edit in edits)

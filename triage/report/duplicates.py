@@ -99,6 +99,12 @@ _QUOTED = re.compile(r"(?s)'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\u2018[^\u2019\n]*\u
 _WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|[aA])(?:-[a-z]+)*")
 # Torch's own words, but which of them varies.
 _DTYPE = re.compile(r"(?:B?F|f|bf)loat\d+|(?:UI|u?i|I)nt\d+|[Cc]omplex\d+")
+# Torch's own classes, whose names have a capital inside as names of the program have.
+_CLASSES = words(
+    """AutogradFunction BatchedTensor ConstantVariable DTensor FakeTensor FakeTensorMode FunctionalTensor GradTrackingTensor
+    GraphModule HigherOrderOperator NestedTensor OpOverload OpOverloadPacket ProxyTensor SparseTensor SymBool SymFloat SymInt
+    SymNodeVariable TensorBox TensorVariable UserDefinedObjectVariable ZeroTensor"""
+)
 
 
 def duplicates_of(report: TriageReport, private: Collection[str] = ()) -> Duplicates | None:
@@ -204,7 +210,7 @@ def _runs(line: str, private: frozenset[str]) -> Iterator[list[str]]:
     run: list[str] = []
     for token in [*line.split(), "|"]:
         word = token.rstrip(".!?,:;")
-        plain = _WORD.fullmatch(word) is not None and word not in private
+        plain = (_WORD.fullmatch(word) is not None or word in _CLASSES) and word not in private
         plain = plain or (bool(run) and _DTYPE.fullmatch(word) is not None)
         if plain:
             run.append(word)

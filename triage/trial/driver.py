@@ -190,12 +190,18 @@ class Driver(Generic[C]):
         answers += [None] * (len(candidates) - len(answers))
         if not waiting:
             return answers
-        for source, answer in self._run({source: candidates[indices[0]] for source, indices in waiting.items()}):
-            for index in waiting.pop(source):
-                answers[index] = answer
-                self._by_key[candidates[index].key()] = answer
-            if first and _decided(answers):
-                break
+        try:
+            for source, answer in self._run({source: candidates[indices[0]] for source, indices in waiting.items()}):
+                for index in waiting.pop(source):
+                    answers[index] = answer
+                    self._by_key[candidates[index].key()] = answer
+                if first and _decided(answers):
+                    break
+        except (StopReductionError, LateError):
+            for candidate, answer in zip(candidates, answers, strict=True):  # what one before it would have decided
+                if answer is not None and answer.verdict is Verdict.SAME_FAILURE:
+                    self._hold(candidate)
+            raise
         return answers
 
     def _known(self, candidate: C) -> tuple[str | None, Judgement | None]:

@@ -57,7 +57,8 @@ class Candidate:
 
     @cached_property
     def _weight(self) -> weights.Weight:
-        return (*weights.weight(self.case), not self.form.nice, len(self.form.exact), self.form.fine)
+        form = self.form
+        return (*weights.weight(self.case), not form.nice, len(form.exact), form.fine, form.seeded)
 
     def source(self, header: str = "") -> str:
         """The script. Raises triage.reduce.printing.printer.Unprintable."""

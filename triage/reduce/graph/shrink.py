@@ -1,6 +1,7 @@
 """Making a small failing graph plain: the passes of the table, round after round, until nothing changes.
 
-What was rejected once is not tried again unless operations went since; so a round that changes little costs little.
+What was rejected once is not tried again unless operations went since, and sizes unless an argument became simpler; so a
+round that changes little costs little.
 Where every candidate takes long (a hang, a kernel that takes half a minute to compile), what is left of it is told as it is
 after a while: who waits has the guilty operation by then.
 
@@ -20,8 +21,9 @@ from triage.judge.asking import Judge, LateError
 from triage.reduce.graph.candidate import Candidate, present
 from triage.reduce.graph.dials import turned
 from triage.reduce.graph.edits import Edit
-from triage.reduce.graph.passes import DETAILS, SIMPLER, STRUCTURE, Choice, Pass
+from triage.reduce.graph.passes import ARGUMENTS, DETAILS, SIMPLER, SIZES, STRUCTURE, Choice, Pass
 from triage.reduce.graph.weight import operations
+from triage.reduce.printing.printer import SEED
 
 ROUNDS = 3
 SECONDS = 120.0  # for everything but the graph's structure; longer where the search itself took more than twice as long
@@ -69,9 +71,11 @@ class Shrinker:
             with self.driver.until(self._end):
                 current = self._settled("simpler", SIMPLER, current)
                 for one in DETAILS if self.elsewhere else [one for one in DETAILS if one.name != "devices"]:
-                    current = self._settled(one.name, [one], current)
+                    before, current = current, self._settled(one.name, [one], current)
+                    if one.name in ARGUMENTS and current is not before:
+                        self._forget_sizes()
                     current = self._turned_down(one, current)
-                return self._tolerant(self._spelled(current))
+                return self._unseeded(self._tolerant(self._spelled(current)))
         except LateError:
             self.cut_short = True
             best = self.driver.best
@@ -116,6 +120,18 @@ class Shrinker:
         if not current.form.fine:
             return current
         return self.driver.first([replace(current, form=replace(current.form, fine=False))]) or current
+
+    def _unseeded(self, current: Candidate) -> Candidate:
+        """Without a seed, where what is drawn does not matter."""
+        if SEED not in (current.text() or ""):
+            return current
+        self.driver.begin("seeds")
+        less = replace(current, form=replace(current.form, seeded=False))
+        return self.driver.first([less] if less.text() != current.text() else []) or current
+
+    def _forget_sizes(self) -> None:
+        self._turned.clear()
+        self._rejected = {slot: one for slot, one in self._rejected.items() if one[0] not in SIZES}
 
     def _remember(self, before: Candidate, after: Candidate) -> None:
         """After a change of the graph itself everything may be tried again."""

@@ -33,6 +33,9 @@ from triage.reduce.printing.spelling import Expression, Unprintable
 __all__ = ["Form", "Unprintable", "code_lines", "count_ops", "print_case"]
 
 
+SEED = "torch.manual_seed(0)"
+
+
 @dataclass(frozen=True)
 class Form:
     """How a case is printed; the defaults are what a person would write.
@@ -43,6 +46,7 @@ class Form:
     `close` as torch's tests do. With `squares` a backward pass starts from the sum of squares: some operations cancel the
     gradient of a sum. `zeros` takes a gradient that is None for zeros.
     `fine` judges values too that are so small that `same` takes any two of them for equal.
+    `seeded` seeds what is drawn at random, if anything is; where values are compared it is always seeded.
     `waits`: a kernel of a GPU fails, which is told of by whoever waits for it; so the script does, at the end of each run.
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
@@ -55,6 +59,7 @@ class Form:
     squares: bool = False
     fine: bool = False
     zeros: bool = False
+    seeded: bool = True
     waits: bool = False
 
     @property
@@ -221,7 +226,7 @@ class _Script:
 
     def _seed(self) -> list[str]:
         random = any(fills.is_random(item) for item in self.arguments) or any(map(is_random, self.live))
-        return ["torch.manual_seed(0)"] if random else []
+        return [SEED] if random and (self.form.seeded or self.form.compares_values) else []
 
     def _calls(self) -> Calls:
         outputs = facts.outputs(self.case, self.live, self.metas)

@@ -122,10 +122,10 @@ class Search:
         best = self._driver.best
         if best is None:
             return
-        self.current = best.candidate
         self._driver.begin("leftovers")
         with contextlib.suppress(LateError), self._driver.until(time.monotonic() + self._budget.left() / 2):
-            self.current = self._driver.first(without_leftovers(self.current)) or self.current
+            self._driver.first(without_leftovers(best.candidate))
+        self.current = (self._driver.best or best).candidate
 
     # -- one pass -------------------------------------------------------------------------------------------------
 

@@ -65,4 +65,8 @@ DETAILS = (
     Pass("scalars", "numbers in arguments 1, 0 or 2", scalars.propose),
 )
 
-__all__ = ["DETAILS", "SIMPLER", "STRUCTURE", "Choice", "Dial", "Pass"]
+# What may let a size go down further once it has made an argument simpler, and the sizes: a window must fit into its input.
+ARGUMENTS = frozenset({"trailing", "scalars"})
+SIZES = frozenset({"small", "extents"})
+
+__all__ = ["ARGUMENTS", "DETAILS", "SIMPLER", "SIZES", "STRUCTURE", "Choice", "Dial", "Pass"]

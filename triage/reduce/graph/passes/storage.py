@@ -10,6 +10,12 @@ from triage.reduce.graph.edits import checked
 from triage.reduce.graph.passes.proposal import ChangeInput, Choice, map_inputs, tensors
 from triage.reduce.printing.fills import contiguous, seen_of
 
+DONE = (("meta.lazy", ""),)  # what was put off
+
+
+def without_lazy(kind: str) -> str:
+    return f"without a lazy {kind}"
+
 
 @dataclass(frozen=True)
 class SmallBase:
@@ -30,8 +36,7 @@ def propose(case: GraphCase) -> Iterator[Choice]:
         if item.base is not None:
             yield Choice(f"base {item.name}", (ChangeInput(name, (("base", None),), "with separate storages"),))
         if item.meta.lazy:
-            done = (("meta.lazy", ""),)
-            yield Choice(f"lazy {item.name}", (ChangeInput(name, done, f"without a lazy {item.meta.lazy}"),))
+            yield Choice(f"lazy {item.name}", (ChangeInput(name, DONE, without_lazy(item.meta.lazy)),))
         if item.meta.storage_offset:
             changes = (("meta.storage_offset", 0),)
             yield Choice(f"offset {item.name}", (ChangeInput(name, changes, "without a storage offset"),))

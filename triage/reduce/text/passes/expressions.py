@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from triage.model.text import words
 from triage.reduce.text.code.compile_calls import is_torch_compile
 from triage.reduce.text.code.edits import without_item
 from triage.reduce.text.code.script import Edit, Script
@@ -20,15 +21,20 @@ _LOOSE = (
 _KEPT = (ast.Name, ast.Constant, ast.Lambda, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.Slice,
          ast.GeneratorExp)  # fmt: skip
 _MOST_PARTS = 6
+_SUBMODULES = words(
+    "amp attention autograd checkpoint distributions fft func functional init linalg nested nn optim parametrizations random rnn "
+    "sparse special testing utils"
+)
 _VALUES = ("1", "[]", "torch.ones(1)", "torch.ones(2)")  # in place of what was read, loaded or computed
 
 
 @never_stricter
 def propose(script: Script) -> Iterator[Choice]:
     """The largest expressions first within a statement; statements in order."""
+    packages = _packages(script)
     for node in script.nodes:
         if isinstance(node, ast.expr) and _may_go(script, node):
-            edits = [Edit(*script.span(node), text) for text in _smaller(script, node)]
+            edits = [Edit(*script.span(node), text) for text in _smaller(script, node, packages)]
             for edit in edits:
                 if edit.text != script.source(node):
                     yield one(edit)
@@ -86,10 +92,14 @@ def _is_searched(script: Script, node: ast.expr) -> bool:
     )
 
 
-def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
+def _smaller(script: Script, node: ast.expr, packages: frozenset[str]) -> Iterator[str]:
     if _is_searched(script, node):
         return
-    parts = [part for part in _parts(node) if not isinstance(part, ast.Starred | ast.GeneratorExp)]
+    parts = [
+        part
+        for part in _parts(node)
+        if not isinstance(part, ast.Starred | ast.GeneratorExp) and not _is_package(part, packages)
+    ]
     loose = isinstance(script.parents[node], _LOOSE)
     for part in sorted(parts[:_MOST_PARTS], key=lambda part: len(script.source(part))):
         text = script.source(part)
@@ -97,7 +107,9 @@ def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
     if isinstance(node, ast.Compare | ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
         yield "True"
     elif isinstance(node, ast.Attribute | ast.Subscript | ast.BinOp):
-        yield "1"
+        above = script.parents[node]
+        if not (isinstance(above, ast.Call) and node is above.func):  # a number cannot be called
+            yield "1"
     elif isinstance(node, ast.Call) and isinstance(script.parents[node], ast.Call | ast.keyword):
         yield "None"
     if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
@@ -107,6 +119,25 @@ def _smaller(script: Script, node: ast.expr) -> Iterator[str]:
         yield f"[{script.source(node.elt)}]"
     if isinstance(script.parents[node], ast.Assign) and not isinstance(node, ast.Tuple | ast.List | ast.Dict):
         yield from _VALUES
+
+
+def _packages(script: Script) -> frozenset[str]:
+    """The names of packages and their modules, as far as the imports tell."""
+    return frozenset(
+        alias.asname or alias.name.partition(".")[0]
+        for found in script.nodes
+        if isinstance(found, ast.Import | ast.ImportFrom)
+        for alias in found.names
+        if isinstance(found, ast.Import)
+        or (alias.name in _SUBMODULES and (found.module or "").partition(".")[0] == "torch")
+    )
+
+
+def _is_package(node: ast.expr, packages: frozenset[str]) -> bool:
+    """`torch`, `np`, `torch.nn.functional`: nothing computes with one, nor calls it."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in _SUBMODULES and _is_package(node.value, packages)
+    return isinstance(node, ast.Name) and node.id in packages
 
 
 def _one_turn(script: Script, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Iterator[str]:
