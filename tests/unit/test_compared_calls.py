@@ -557,3 +557,50 @@ def test_what_cannot_look_into_a_higher_order_operator_says_so_in_plain_words() 
     mode = compat.dispatching(lambda func, args, kwargs: func(*args, **kwargs))
     with pytest.raises(NotImplementedError, match="in the body of `cond` cannot be looked at one by one"), mode:
         torch.ops.higher_order.cond(True, torch.sin, torch.cos, (torch.ones(3),))
+
+
+def checked(compiled: Any, graph: Any, *args: Any) -> Any:
+    """What is found wrong where a check of the program's own fails."""
+    made = call.Call(torch, compiled, kept.Kept(torch, torch.fx.symbolic_trace(graph)), args, False, checked=True)
+    with made.as_it_began():
+        return made.wrong(compiled(*args), args)
+
+
+def test_a_quotient_rounded_down_is_wrong_by_one_in_thousands() -> None:
+    def graph(x: Any) -> tuple[Any, ...]:
+        return (torch.where(x > 50000, x // 0.1, x),)
+
+    def multiplied(x: Any) -> tuple[Any, ...]:
+        return (torch.where(x > 50000, torch.floor(x / 0.1), x),)
+
+    x = torch.arange(1.0, 100001.0, 7)
+    assert not torch.equal(graph(x)[0], multiplied(x)[0])
+    assert judged(multiplied, graph, x)[1] == []  # where nothing fails, closeness is enough
+    (facts,) = checked(multiplied, graph, x)
+    assert (facts["kind"], facts["small"], facts["eager"] != facts["compiled"]) == ("values", True, True)
+    (facts,) = checked(lambda x: x.div_(0.1).floor_(), lambda x: x.floor_divide_(0.1), x)[:1]
+    assert (facts["item"], facts["kind"]) == ("output 0", "values")
+
+
+def test_a_shape_that_hangs_on_a_rounding_is_compared_as_far_as_it_can_be() -> None:
+    def graph(x: Any) -> tuple[Any, ...]:
+        return (torch.floor(torch.sin(x) * 1e5).unique(),)
+
+    x = torch.linspace(0, 3, 3000)
+    assert checked(lambda x: (graph(x)[0] * (1 + 1e-7),), graph, x) == []
+
+
+@pytest.mark.parametrize(
+    ("graph", "compiled"),
+    [
+        (lambda x: (torch.floor(torch.sin(x) * 1e5),), lambda x: (torch.floor(torch.sin(x.double()) * 1e5).float(),)),
+        (lambda x: (x.to(torch.float16).float(),), lambda x: (x * 1,)),  # Inductor leaves such a pair out
+        (lambda x: (torch.round(x, decimals=2),), lambda x: (torch.round(x * 100) * 0.01,)),
+        (lambda x: (torch.abs(torch.complex(x, x)),), lambda x: ((x * x + x * x).sqrt(),)),
+    ],
+)
+def test_what_is_rounded_somewhere_is_not_taken_for_exact(graph: Any, compiled: Any) -> None:
+    torch.manual_seed(0)
+    x = torch.rand(5000) * 1000
+    assert not torch.equal(graph(x)[0], compiled(x)[0])
+    assert checked(compiled, graph, x) == []

@@ -109,8 +109,8 @@ class WrongResult:
     `compiled_is` and `eager_is` are that of each. Errors are the largest distances from the double-precision reference
     (from eager where there is none: `reference` is False); `spread` is how far eager itself moves when its roundings are
     nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`. `small`: it
-    is so small throughout that it counts only where small tensors are compared as what they are. `file` has the graph as it was
-    called then.
+    is so small throughout, or off by so little, that it counts only where tensors are compared as what they are. `file` has the
+    graph as it was called then.
     """
 
     graph: str

@@ -95,6 +95,7 @@ class Call:
     def _wrong(self, eager, compiled):
         self._both = eager, compiled
         suspects = measure.suspicious(self.torch, eager, compiled, self._smallest)
+        suspects += self._steps_apart([name for name in eager.tensors if name not in suspects], eager, compiled)
         asked = suspects or (list(eager.tensors) if self.doubtful else [])
         steady = self._sure_of(asked, eager) if asked else []
         steady = [name for name in steady if name in suspects]
@@ -105,6 +106,19 @@ class Call:
         if not found and self.signs:
             found = self._wrong_signs(eager, compiled)
         return found
+
+    def _steps_apart(self, names, eager, compiled):
+        """Of what is close, that with an exact number in it that is another: a quotient rounded down, off by one in thousands."""
+        names = [name for name in names if name in eager.facts or name.endswith(AFTER) or name.startswith(GRADIENT)]
+        names = [name for name in names if self._finely(name) and roundoff.rounds_otherwise(eager, compiled, name)]
+        if not names:
+            return []
+        try:
+            moved = self._eager(mode=modes.nudged(self.torch, rough=False, whole=True)).tensors
+        except Exception:  # an operation that no mode sees
+            return []
+        pairs = [(name, eager.tensors[name], compiled.tensors[name]) for name in names]
+        return [name for name, *both in pairs if name in moved and measure.steps_apart(self.torch, *both, moved[name])]
 
     @property
     def doubted(self):
@@ -232,8 +246,10 @@ class Call:
 
     def _smallest(self, name):
         """Tensors that are smaller throughout count as of this size."""
-        fine = self.fine or (self.checked and not name.startswith(GRADIENT))
-        return rule.FINEST_SIZE if fine else rule.SMALLEST_SIZE
+        return rule.FINEST_SIZE if self._finely(name) else rule.SMALLEST_SIZE
+
+    def _finely(self, name):
+        return self.fine or (self.checked and not name.startswith(GRADIENT))
 
     def _second_round(self, name):
         """Many more runs that give what else eager may give for one tensor; of a large one, fewer."""

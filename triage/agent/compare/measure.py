@@ -34,6 +34,14 @@ def suspicious(torch, eager, compiled, smallest):
     return found
 
 
+def steps_apart(torch, eager, compiled, nudged):
+    """Whether a number that no nudge moved is another one compiled, be it by ever so little."""
+    if nudged.shape != eager.shape:  # which hangs on what was nudged
+        return False
+    one, other, moved = (plain(torch, item) for item in (eager, compiled, nudged))
+    return bool(((one == moved) & (one != 0) & one.isfinite() & (other != one) & other.isfinite()).any())
+
+
 def same_again(torch, eager, given, smallest=rule.SMALLEST_SIZE):
     """Whether another run of eager gave the same, as far as its dtype promises. What is not a number stays that."""
     if eager.shape != given.shape or eager.dtype != given.dtype:
@@ -125,6 +133,9 @@ class _Rounded:
         self.typical = rms(torch, torch.maximum(self.error, self.spread))
         self.absolute = _absolute(torch, self.eager, eager.dtype, smallest)
         self.measured = measured
+        # What no nudge moves comes of selecting and comparing alone, and has no rounding in it. A zero is not moved by any.
+        self.stands = (self.exact == self.eager) & (self.eager != 0) & (measured and reference is not None)
+        self.stands = self.stands & (smallest < rule.SMALLEST_SIZE)
 
     def _add(self, number, item):
         torch = self.torch
@@ -145,6 +156,7 @@ class _Rounded:
         limit = rule.allowed(self.error, spread, self.typical, self.absolute, self.reference is not None, self.measured)
         off = (item - self.exact).abs()
         apart = _apart(torch, self.eager, item, self.dtype, smallest=self.smallest) & (off > limit)
+        apart = apart | (self.stands & (spread == 0) & (off > 0))
         return steady & (changed | ((self.kinds == NONE) & apart))
 
     def facts(self, compiled, wrong):

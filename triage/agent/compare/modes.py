@@ -18,7 +18,7 @@ EXACT = frozenset(
         "_local_scalar_dense _reshape_copy _to_copy _unsafe_index abs alias amax amin aminmax argmax "
         "argmin as_strided_copy bucketize cat ceil channel_shuffle clamp clamp_max clamp_min clone "
         "constant_pad_nd copy copysign cummax cummin detach diag_embed diagonal_copy embedding "
-        "embedding_renorm expand_copy eye fill flip floor floor_divide fmax fmin fmod full full_like gather "
+        "expand_copy eye fill flip floor floor_divide fmax fmin fmod full full_like gather "
         "hardtanh heaviside index index_copy index_fill index_put index_select isin kthvalue lift lift_fresh "
         "lift_fresh_copy masked_fill masked_scatter masked_select max max_pool2d_with_indices "
         "max_pool3d_with_indices maximum median min minimum mode nan_to_num nanmedian native_channel_shuffle "
@@ -27,7 +27,7 @@ EXACT = frozenset(
         "replication_pad1d replication_pad2d replication_pad3d resolve_conj resolve_neg roll round "
         "scalar_tensor scatter searchsorted select_backward select_copy select_scatter set_data sgn sign "
         "signbit slice_backward slice_copy slice_scatter sort split_copy split_with_sizes_copy stack take "
-        "threshold threshold_backward topk transpose_copy tril triu trunc unbind_copy unfold_backward "
+        "threshold threshold_backward topk transpose_copy tril triu trunc unbind_copy "
         "unfold_copy upsample_nearest1d upsample_nearest2d upsample_nearest3d view_copy where zero zeros "
         "zeros_like"
     ).split()
@@ -81,16 +81,21 @@ def _with_doubles(torch, value):
     return value
 
 
-def nudged(torch, rough, dice=None):
-    """A mode in which eager gives what else it might have given. `rough` nudges further; `dice` says what is drawn."""
+def nudged(torch, rough, dice=None, whole=False):
+    """A mode in which eager gives what else it might have given. `rough` nudges further, `whole` as far as that each time;
+    `dice` says what is drawn.
+    """
+
+    def shake(tensor):
+        return shaken(torch, tensor, rough, whole)
 
     def call(func, args, kwargs):
-        return _nudged(torch, rough, func if dice is None else _Thrown(dice, func), args, kwargs)
+        return _nudged(torch, rough, shake, func if dice is None else _Thrown(dice, func), args, kwargs)
 
     return compat.dispatching(call)
 
 
-def _nudged(torch, rough, func, args, kwargs):
+def _nudged(torch, rough, shake, func, args, kwargs):
     name = name_of(func)
     schema = getattr(func, "_schema", None)
     if name in UNWRITTEN:
@@ -106,14 +111,14 @@ def _nudged(torch, rough, func, args, kwargs):
     mutable = any(written(argument) for argument in schema.arguments)
     if not mutable and torch.Tag.pointwise not in getattr(func, "tags", ()):
         # A sum or a product of matrices adds up in another order: its error is that of the operands, not of the result.
-        args = tuple(shaken(torch, item, rough) if index < 2 else item for index, item in enumerate(args))
+        args = tuple(shake(item) if index < 2 else item for index, item in enumerate(args))
     result = func(*args, **kwargs)
     if not mutable:
-        return _each(torch, result, lambda tensor: shaken(torch, tensor, rough))
+        return _each(torch, result, shake)
     for index, argument in enumerate(schema.arguments):
         value = args[index] if index < len(args) else kwargs.get(argument.name)
         if written(argument) and isinstance(value, torch.Tensor) and is_float(value) and value.numel():
-            value.copy_(shaken(torch, value, rough))
+            value.copy_(shake(value))
     return result
 
 
@@ -220,6 +225,12 @@ def written(argument):
 def _is_exact(name, args, kwargs):
     if name == "arange":  # of whole numbers
         return all(float(item).is_integer() for item in args if isinstance(item, (int, float)))
+    if name in ("abs", "sgn"):  # of a complex number: a root and a quotient
+        return not args[0].dtype.is_complex
+    if name == "index_put":  # which may add up
+        return not (len(args) > 3 and args[3]) and not kwargs.get("accumulate")
+    if (name == "round" and kwargs.get("decimals")) or (name == "scatter" and kwargs.get("reduce")):
+        return False
     return name in EXACT or kwargs.get("rounding_mode") is not None  # a quotient rounded to an integer
 
 

@@ -5,6 +5,9 @@ further from a double-precision reference than everything eager itself can expla
 eager runs in which every rounding was nudged, every tie broken the other way, every random number drawn anew and every
 uninitialised value filled with something else. A false blame is worse than a miss: where the spread could not be measured,
 nothing is blamed.
+
+Where something is known to be wrong, closeness is not enough for what has no rounding in it: a number that is that of double
+precision to the last bit and that no nudge moves (a quotient rounded down, a pixel that is picked) is exact, or wrong.
 """
 
 # Relative tolerance by dtype; the absolute one is the same share of the tensor's typical size. float32 is that of torch's own
