@@ -31,7 +31,18 @@ from triage.reduce.text.engine import SourceEngine
 from triage.session.clock import Clock
 from triage.session.settings import Settings
 from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, VALUE_NOTE, attempts_for, header_of
-from triage.stories.limits import HANG_SECONDS, MISSED, MOST_REPEATS, UNTIL_HANG_FACTOR, patience_for, repeats_for
+from triage.stories.limits import (
+    COLD_SECONDS,
+    HANG_SECONDS,
+    MISSED,
+    MOST_REPEATS,
+    UNTIL_HANG_FACTOR,
+    patience_for,
+    repeats_for,
+    seconds_for,
+    seconds_to_show,
+    start_seconds,
+)
 from triage.stories.problem import compares, comparison_for, problem_of
 from triage.trial.interface import Resources
 
@@ -190,6 +201,18 @@ def test_a_candidate_has_the_time_that_the_passing_rung_needs_for_its_compile(tm
     patience = patience_for(known, hang)
     patience.saw(Verdict.NO_FAILURE, 0.5)
     assert patience.seconds() == UNTIL_HANG_FACTOR * 20.0
+
+
+def test_a_hang_is_shown_within_more_than_a_cold_compile_takes(tmp_path):
+    hang = concluded(HANG)
+    known = found(hang, tmp_path)
+    patience = patience_for(known, hang)
+    patience.saw(Verdict.NO_FAILURE, 0.5)
+    assert patience.seconds() < COLD_SECONDS
+    assert seconds_to_show(known, patience) == COLD_SECONDS + start_seconds(known)
+    patience.saw(Verdict.NO_FAILURE, 9.0)
+    assert seconds_to_show(known, patience) == 90.0 + start_seconds(known), "ten times what passes"
+    assert seconds_to_show(known, None) == seconds_for(known)
 
 
 def test_a_hang_in_another_door_waits_as_long_as_a_plain_call_there_suggests(tmp_path):

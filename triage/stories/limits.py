@@ -16,6 +16,8 @@ HANG_FACTOR = 5.0
 HANG_SECONDS = 20.0
 # What the passing rung takes for its compile alone, times this: a candidate of the whole program comes as far within it.
 UNTIL_HANG_FACTOR = 1.5
+# Twice what a cold compile of one kernel takes on two cores: a fresh process that is slow for that does not hang.
+COLD_SECONDS = 60.0
 VERIFYING_RUNS = 3.0  # of the script in time: four of the reproducer, two at a time, on a busy machine
 # A candidate that fails at the rate seen is taken for a passing one this often, at most so many runs allowing.
 MISSED = 0.03
@@ -34,7 +36,18 @@ def patience_for(found: Findings, conclusion: Conclusion) -> Patience | None:
     if conclusion.outcome is None or conclusion.outcome.kind is not OutcomeKind.HANG or not passing:
         return None
     most = min(seconds_for(found), max(HANG_SECONDS, HANG_FACTOR * min(passing)))
-    return Patience(most, least=UNTIL_HANG_FACTOR * (min(passing) - start_seconds(found)))
+    least = UNTIL_HANG_FACTOR * (min(passing) - start_seconds(found))
+    return Patience(most, least=least, script=min(seconds_for(found), conclusion.outcome.seconds))
+
+
+def seconds_to_show(found: Findings, patience: Patience | None) -> float:
+    """The time limit of a fresh process that is to show the failure: to a hang nothing is lent that a cold compile may need.
+
+    It also takes the time until its first compile, which no candidate does.
+    """
+    if patience is None:
+        return seconds_for(found)
+    return max(patience.sure(), min(seconds_for(found), COLD_SECONDS)) + start_seconds(found)
 
 
 def seconds_to_verify(found: Findings) -> float:

@@ -145,9 +145,20 @@ class _Reducing:
     def run(self) -> Reduction | NoReduction:
         with self._course.keeping():
             found = self._find()
-            if found is not None:
-                self._reduce(found)
+            while found is not None and not self._reduced(found):
+                found = self._find()
         return self._result()
+
+    def _reduced(self, found: Candidate) -> bool:
+        """Make it as small as it can be; not so where it turns out that it, or what it came to, does not fail."""
+        if not self._driver.certain(found):
+            return False
+        self._reduce(found)
+        if self._driver.certain(self._best()):
+            return True
+        self._minimal = self._rough = self._enough = False
+        self._neighbour = None
+        return False
 
     def _find(self) -> Candidate | None:
         """Some failing slice of some graph, small if possible."""
