@@ -203,6 +203,27 @@ def test_a_candidate_has_the_time_that_the_passing_rung_needs_for_its_compile(tm
     assert patience.seconds() == UNTIL_HANG_FACTOR * 20.0
 
 
+@pytest.mark.parametrize(
+    ("stage", "crumb", "least"),
+    [
+        (Stage.INDUCTOR, "inductor compiles forward graph 0/0", UNTIL_HANG_FACTOR * 8.0),
+        (Stage.INDUCTOR, "run graph 0/0", UNTIL_HANG_FACTOR * 20.0),  # of what was compiled for it nothing is known
+        (Stage.BACKEND, "compile graph 0/0", UNTIL_HANG_FACTOR * 8.0),
+        (Stage.DECOMP_PARTITION, "compile graph 0/0", UNTIL_HANG_FACTOR * 20.0),
+    ],
+)
+def test_where_the_script_was_heard_of_it_tells_how_long_a_candidate_needs(tmp_path, stage, crumb, least):
+    hang = concluded(HANG, stage)
+    known = found(hang, tmp_path)
+    (passing,) = known.walk.seen[hang.passing.name]
+    for name, seconds in ((UNCOMPILED.name, 6.0), (hang.passing.name, 26.0)):
+        known.walk.seen[name] = [replace(passing, outcome=replace(passing.outcome, seconds=seconds))]
+    known.walk.start = replace(known.walk.start, notes=AgentNotes(last_breadcrumb=crumb, reached=8.0))
+    patience = patience_for(known, hang)
+    patience.saw(Verdict.NO_FAILURE, 0.5)
+    assert patience.seconds() == least
+
+
 def test_a_hang_is_shown_within_more_than_a_cold_compile_takes(tmp_path):
     hang = concluded(HANG)
     known = found(hang, tmp_path)

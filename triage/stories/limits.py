@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from triage.locate.conclude import Conclusion
-from triage.model.stage import OutcomeKind, Symptom
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.stories.findings import Findings
 from triage.trial.driver import Repeats
 from triage.trial.patience import Patience
@@ -14,7 +14,7 @@ VERIFY_TIMEOUT_SECONDS = 120.0
 # A hang is told from a slow compile by the time that the program takes on the rung below.
 HANG_FACTOR = 5.0
 HANG_SECONDS = 20.0
-# What the passing rung takes for its compile alone, times this: a candidate of the whole program comes as far within it.
+# What the script, or its passing rung, takes until it hangs, times this: a candidate of the whole program comes as far within it.
 UNTIL_HANG_FACTOR = 1.5
 # Twice what a cold compile of one kernel takes on two cores: a fresh process that is slow for that does not hang.
 COLD_SECONDS = 60.0
@@ -36,8 +36,18 @@ def patience_for(found: Findings, conclusion: Conclusion) -> Patience | None:
     if conclusion.outcome is None or conclusion.outcome.kind is not OutcomeKind.HANG or not passing:
         return None
     most = min(seconds_for(found), max(HANG_SECONDS, HANG_FACTOR * min(passing)))
-    least = UNTIL_HANG_FACTOR * (min(passing) - start_seconds(found))
-    return Patience(most, least=least, script=min(seconds_for(found), conclusion.outcome.seconds))
+    until = min([min(passing) - start_seconds(found), *_seen_to_reach(found, conclusion.stage)])
+    script = min(seconds_for(found), conclusion.outcome.seconds)
+    return Patience(most, least=UNTIL_HANG_FACTOR * until, script=script)
+
+
+def _seen_to_reach(found: Findings, stage: Stage) -> list[float]:
+    """What the script itself took until its compile came to where it hangs, where that is known: what hangs in Inductor was heard
+    of when it came there, and what a backend of the program's own does before is not what the passing one does.
+    """
+    notes = found.walk.start.notes
+    told = notes.last_breadcrumb.startswith("inductor compiles") or stage is Stage.BACKEND
+    return [notes.reached] if told and notes.reached is not None else []
 
 
 def seconds_to_show(found: Findings, patience: Patience | None) -> float:

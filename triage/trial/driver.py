@@ -286,6 +286,10 @@ class Driver(Generic[C]):
         tallies = {source: _Tally(self._repeats.runs, self._repeats.needed) for source in texts}
         while tallies:
             sources = list(tallies)
+            if self._patience is not None and not self._patience.learned:
+                sources = sources[
+                    : self._runner.jobs
+                ]  # those that begin later have the shorter limit, once one has passed
             self._check_budget()
             stream = self._runner.run_many(sources, rung=self._rung, timeout=self.timeout())
             try:

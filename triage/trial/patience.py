@@ -54,6 +54,11 @@ class Patience:
                 self._slowest = max(self._slowest or 0.0, seconds)
                 self._ended += 1
 
+    @property
+    def learned(self) -> bool:
+        """Whether some candidate has told how long one takes."""
+        return self._slowest is not None
+
     def sure(self) -> float:
         """The limit in seconds at which a hang is believed that was found within the other."""
         now = self.seconds()
