@@ -167,7 +167,9 @@ class Driver(Generic[C]):
             return True
         source = self._render(candidate)
         self._check_budget()
-        self._emit("engine_step", text=f"waiting up to {patience.sure():.0f} s for what seems to hang: it may only be slow")
+        self._emit(
+            "engine_step", text=f"waiting up to {patience.sure():.0f} s for what seems to hang: it may only be slow"
+        )
         result = self._runner.run(source, rung=self._rung, timeout=patience.sure())
         judgement = self._record(candidate, source, result)
         if judgement.verdict is Verdict.SAME_FAILURE or result.outcome.kind is OutcomeKind.INVALID:
