@@ -39,14 +39,14 @@ def problem(*cases, evidence=(), rung="inductor", kind=OutcomeKind.EXCEPTION):
     return Problem(signature, Stage.INDUCTOR, rung, "forward", cases, Path(), tuple(evidence), "2.13.0")
 
 
-def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, operation_only=False, **about):
+def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, seconds=None, operation_only=False, **about):
     runner = FreeRunner(judge, jobs)
 
     def emit(kind, **facts):
         if events is not None:
             events.append((kind, facts))
 
-    engine = engine or NativeEngine(render=runner.render)
+    engine = engine or NativeEngine(render=runner.render, seconds=seconds)
     asked = replace(problem(*cases, **about), operation_only=operation_only)
     found = engine.reduce(asked, Resources(runner, SignatureOracle(planted()), budget or NoLimit(), emit))
     return found, runner
@@ -528,6 +528,12 @@ def test_what_hangs_however_long_it_is_waited_for_costs_few_long_limits():
     assert isinstance(found, Reduction)
     assert (found.ops, found.minimal) == (2, True)
     assert set(runner.limits) <= {10.0, 30.0}
+
+
+def test_a_reduction_has_so_many_seconds_of_its_own():
+    found, runner = reduce(target("torch.lerp"), model(), seconds=0.0)
+    assert isinstance(found, NoReduction) and not runner.asked
+    assert found.reason == "nothing that fails the same way was found before the time for it was spent"
 
 
 def same(size):
