@@ -148,13 +148,22 @@ def test_what_comes_near_the_limit_of_a_hang_shows_nothing():
 
     asked = [row for row in OF_GRAPH if row.text is not None]
     asking = inquiry(Runner(slow), seconds=7.0)
-    rows, _ = ablate(asked, asking, hangs=True)
+    rows, _ = ablate(asked, asking, hung=7.2)
     found = {row.setting: row for row in rows}
     slow = found['backend="aot_eager"']
     assert slow.outcome == "not_run" and slow.note and "6 s" in slow.note
     assert found['backend="eager"'].outcome == "ok"
     rows, _ = ablate(asked, asking)
     assert {row.setting: row.outcome for row in rows}['backend="aot_eager"'] == "ok"
+
+
+def test_that_the_reproducer_hangs_is_not_asked_again():
+    runner = Runner(unless_static)
+    rows, _ = ablate(OF_GRAPH, inquiry(runner, seconds=7.0), hung=61.234)
+    (row,) = [row for row in rows if row.setting == 'backend="inductor"']
+    assert (row.outcome, row.seconds) == ("same_failure", 61.23)
+    whole = next(each.text for each in OF_GRAPH if each.setting == row.setting)
+    assert (whole, "inductor") not in zip(runner.asked, runner.rungs, strict=True) and runner.asked
 
 
 @pytest.mark.parametrize(

@@ -466,3 +466,11 @@ def test_a_process_that_dies_while_its_stacks_are_written_was_late(stacks: str, 
     assert found.kind is kind
     if kind is OutcomeKind.HANG:
         assert (found.signal, found.detail) == (None, "codegen of the forward graph 0/0")
+
+
+def test_how_long_it_took_to_the_last_breadcrumb_is_told_from_the_first_use_of_torch_compile() -> None:
+    crumb = {"e": "breadcrumb", "text": "inductor compiles forward graph 0/0", "t": 17.5}
+    calls = [{"e": "compile_call", "t": 10.0}, {"e": "compile_call", "t": 12.0}]
+    assert agent_notes([*calls, crumb]).reached == 7.5
+    assert agent_notes([crumb]).reached is None and agent_notes(calls).reached is None
+    assert agent_notes([*calls, {"e": "breadcrumb", "text": "run graph 0/0"}]).reached is None, "told by a dead process"

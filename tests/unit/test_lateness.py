@@ -50,6 +50,16 @@ def test_a_slow_compile_that_goes_on_is_left_its_whole_limit(late_at: Callable[.
     assert late_at(5.0, lambda second: second % 30 == 0) is None
 
 
+def test_once_it_takes_many_times_as_long_what_comes_next_can_be_made_ready(tmp_path: Path) -> None:
+    now, told = [0.0], []
+    late = Lateness(LIMIT, lambda: 9.5, lambda: now[0], suspected=lambda: told.append(now[0]))
+    for second in range(int(LIMIT)):
+        now[0] = float(second)
+        if late((tmp_path / "torch.log",)):
+            break
+    assert (told, now) == ([95.0], [120.0])
+
+
 def test_silence_counts_from_what_was_heard_last(late_at: Callable[..., float | None]) -> None:
     assert late_at(5.0, lambda second: second % 10 == 0 and second < 145) == 180.0
 

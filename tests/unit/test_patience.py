@@ -58,3 +58,23 @@ def test_a_limit_that_something_exceeded_stays() -> None:
     patience.saw(Verdict.SAME_FAILURE, 60.0)
     patience.saw(Verdict.NO_FAILURE, 14.0)
     assert patience.seconds() == 15.0
+
+
+def test_a_hang_is_believed_at_many_times_what_passes_or_what_the_script_itself_was_given() -> None:
+    patience = Patience(60.0, script=120.0)
+    assert patience.sure() == 60.0, "nothing is known that passes"
+    patience.saw(Verdict.NO_FAILURE, 2.0)
+    assert (patience.seconds(), patience.sure()) == (10.0, 20.0)
+    patience.saw(Verdict.NO_FAILURE, 15.0)
+    assert (patience.seconds(), patience.sure()) == (37.5, 120.0)
+    assert Patience(60.0).sure() == 60.0
+
+
+def test_what_ended_after_all_teaches_more_patience() -> None:
+    patience = Patience(30.0, script=120.0)
+    patience.saw(Verdict.NO_FAILURE, 8.0)
+    patience.saw(Verdict.SAME_FAILURE, 20.0)
+    patience.was_short(27.0)
+    assert patience.seconds() == 67.5, "more than the program's own limit"
+    patience.was_short(90.0)
+    assert patience.seconds() == 120.0

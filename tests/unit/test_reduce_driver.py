@@ -15,7 +15,9 @@ from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 from triage.trial.driver import Driver, Repeats, digest
 from triage.trial.interface import Resources
+from triage.trial.patience import Patience
 
+HANG = Outcome(OutcomeKind.HANG, detail="compile graph 0/0")
 BOOM = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "boom"))
 OTHER = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("RuntimeError", "another one"))
 FINE = Outcome(OutcomeKind.OK)
@@ -276,3 +278,20 @@ def test_what_was_asked_before_is_not_asked_again_whatever_its_comment_says():
     assert asking.fails(Number(8)) and runner.asked == []
     assert asking.best.source == "# of the report\n8"
     assert digest("eager", "8") != digest("inductor", "8") == digest("inductor", "# x\n# y\n8")
+
+
+def test_where_no_limit_is_known_no_more_are_begun_than_run_at_once():
+    """Those that begin later have the shorter limit that the first ones taught."""
+    limits: list[float | None] = []
+
+    class Limited(Script):
+        def run_many(self, sources, *, rung=None, timeout=None):
+            limits.extend([timeout] * len(sources))
+            yield from super().run_many(sources)
+
+    runner = Limited(lambda text: HANG if text == "4" else FINE, jobs=2)
+    resources = Resources(runner, SignatureOracle(signature_of(HANG)), Questions(10**6), lambda kind, **facts: None)
+    asking: Driver[Number] = Driver(resources, render, patience=Patience(60.0))
+    found = asking.first([Number(1), Number(2), Number(3), Number(4)])
+    assert found == Number(4)
+    assert limits == [60.0, 60.0, 10.0, 10.0]

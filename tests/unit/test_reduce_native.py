@@ -14,6 +14,7 @@ from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, pl
 from triage.judge.asking import StopReductionError
 from triage.judge.judgement import RefusedError
 from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import signature_of
 from triage.model.graphcase import Context, GraphCase, GraphInput
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
@@ -28,6 +29,7 @@ from triage.reduce.printing.printer import Form, print_case
 from triage.reduce.verifying import Verification, as_it_is
 from triage.trial.driver import Repeats
 from triage.trial.interface import Resources
+from triage.trial.patience import Patience
 
 M = meta(4)
 
@@ -37,14 +39,14 @@ def problem(*cases, evidence=(), rung="inductor", kind=OutcomeKind.EXCEPTION):
     return Problem(signature, Stage.INDUCTOR, rung, "forward", cases, Path(), tuple(evidence), "2.13.0")
 
 
-def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, operation_only=False, **about):
+def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, seconds=None, operation_only=False, **about):
     runner = FreeRunner(judge, jobs)
 
     def emit(kind, **facts):
         if events is not None:
             events.append((kind, facts))
 
-    engine = engine or NativeEngine(render=runner.render)
+    engine = engine or NativeEngine(render=runner.render, seconds=seconds)
     asked = replace(problem(*cases, **about), operation_only=operation_only)
     found = engine.reduce(asked, Resources(runner, SignatureOracle(planted()), budget or NoLimit(), emit))
     return found, runner
@@ -512,3 +514,61 @@ def test_larger_ones_that_were_found_on_the_way_are_kept():
     ops = [found.ops, *(one.ops for one in found.larger)]
     assert ops == sorted(set(ops))
     assert not any(one.minimal for one in found.larger)
+
+
+class SlowRunner(FreeRunner):
+    """Each candidate compiles for so many seconds as `takes` says of its operations; what takes longer than its limit hangs."""
+
+    def __init__(self, takes):
+        super().__init__(lambda graph: None)
+        self.takes, self.limits = takes, []
+
+    def run(self, source, *, rung=None, timeout=None):
+        seconds = self.takes(len(self.written[source].nodes))
+        hangs = seconds > timeout
+        self.limits += [timeout] if hangs else []
+        outcome = replace(HANG, seconds=timeout) if hangs else Outcome(OutcomeKind.OK)
+        return replace(
+            super().run(source), outcome=outcome, signature=signature_of(outcome), seconds=min(seconds, timeout)
+        )
+
+    def run_many(self, sources, *, rung=None, timeout=None):
+        yield from ((index, self.run(source, timeout=timeout)) for index, source in enumerate(sources))
+
+
+HANG = Outcome(OutcomeKind.HANG, detail="inductor compiles forward graph 0/0")
+
+
+def hung(takes, *cases):
+    runner = SlowRunner(takes)
+    engine = NativeEngine(render=runner.render, patience=Patience(30.0, script=120.0))
+    asked = replace(problem(*cases), signature=signature_of(HANG))
+    oracle = SignatureOracle(asked.signature)
+    return engine.reduce(asked, Resources(runner, oracle, NoLimit(), lambda kind, **facts: None)), runner
+
+
+def test_what_is_only_larger_than_what_passed_is_no_hang():
+    """Three operations exceed the limit that one has taught, and end; four do not."""
+    found, runner = hung(lambda ops: {0: 1.0, 1: 3.0, 2: 5.0, 3: 27.0}.get(ops, 1e6), same(8))
+    assert isinstance(found, Reduction)
+    assert (found.ops, found.minimal) == (4, True)
+    assert max(runner.limits) <= 120.0
+
+
+def test_what_hangs_however_long_it_is_waited_for_costs_few_long_limits():
+    found, runner = hung(lambda ops: 1e6 if ops > 1 else 1.0, same(8))
+    assert isinstance(found, Reduction)
+    assert (found.ops, found.minimal) == (2, True)
+    assert set(runner.limits) <= {10.0, 30.0}
+
+
+def test_a_reduction_has_so_many_seconds_of_its_own():
+    found, runner = reduce(target("torch.lerp"), model(), seconds=0.0)
+    assert isinstance(found, NoReduction) and not runner.asked
+    assert found.reason == "nothing that fails the same way was found before the time for it was spent"
+
+
+def same(size):
+    """A chain of one operation."""
+    nodes = [op(f"n{k}", "torch.relu", f"%n{k - 1}" if k else "%x", out=M) for k in range(size)]
+    return case([tensor("x", 4)], nodes, f"n{size - 1}")

@@ -31,7 +31,18 @@ from triage.reduce.text.engine import SourceEngine
 from triage.session.clock import Clock
 from triage.session.settings import Settings
 from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, VALUE_NOTE, attempts_for, header_of
-from triage.stories.limits import HANG_SECONDS, MISSED, MOST_REPEATS, UNTIL_HANG_FACTOR, patience_for, repeats_for
+from triage.stories.limits import (
+    COLD_SECONDS,
+    HANG_SECONDS,
+    MISSED,
+    MOST_REPEATS,
+    UNTIL_HANG_FACTOR,
+    patience_for,
+    repeats_for,
+    seconds_for,
+    seconds_to_show,
+    start_seconds,
+)
 from triage.stories.problem import compares, comparison_for, problem_of
 from triage.trial.interface import Resources
 
@@ -192,6 +203,39 @@ def test_a_candidate_has_the_time_that_the_passing_rung_needs_for_its_compile(tm
     patience = patience_for(known, hang)
     patience.saw(Verdict.NO_FAILURE, 0.5)
     assert patience.seconds() == UNTIL_HANG_FACTOR * 20.0
+
+
+@pytest.mark.parametrize(
+    ("stage", "crumb", "least"),
+    [
+        (Stage.INDUCTOR, "inductor compiles forward graph 0/0", UNTIL_HANG_FACTOR * 8.0),
+        (Stage.INDUCTOR, "run graph 0/0", UNTIL_HANG_FACTOR * 20.0),  # of what was compiled for it nothing is known
+        (Stage.BACKEND, "compile graph 0/0", UNTIL_HANG_FACTOR * 8.0),
+        (Stage.DECOMP_PARTITION, "compile graph 0/0", UNTIL_HANG_FACTOR * 20.0),
+    ],
+)
+def test_where_the_script_was_heard_of_it_tells_how_long_a_candidate_needs(tmp_path, stage, crumb, least):
+    hang = concluded(HANG, stage)
+    known = found(hang, tmp_path)
+    (passing,) = known.walk.seen[hang.passing.name]
+    for name, seconds in ((UNCOMPILED.name, 6.0), (hang.passing.name, 26.0)):
+        known.walk.seen[name] = [replace(passing, outcome=replace(passing.outcome, seconds=seconds))]
+    known.walk.start = replace(known.walk.start, notes=AgentNotes(last_breadcrumb=crumb, reached=8.0))
+    patience = patience_for(known, hang)
+    patience.saw(Verdict.NO_FAILURE, 0.5)
+    assert patience.seconds() == least
+
+
+def test_a_hang_is_shown_within_more_than_a_cold_compile_takes(tmp_path):
+    hang = concluded(HANG)
+    known = found(hang, tmp_path)
+    patience = patience_for(known, hang)
+    patience.saw(Verdict.NO_FAILURE, 0.5)
+    assert patience.seconds() < COLD_SECONDS
+    assert seconds_to_show(known, patience) == COLD_SECONDS + start_seconds(known)
+    patience.saw(Verdict.NO_FAILURE, 9.0)
+    assert seconds_to_show(known, patience) == 90.0 + start_seconds(known), "ten times what passes"
+    assert seconds_to_show(known, None) == seconds_for(known)
 
 
 def test_a_hang_in_another_door_waits_as_long_as_a_plain_call_there_suggests(tmp_path):

@@ -71,7 +71,7 @@ class Scripted(ForkServerRunner):
     def run_cut(self, query: Query, cancel: Cancel, cut_off: str | None) -> ForkFacts:
         self.asked.append((query.source, cut_off))
         signature, cut = self.answer(query.source, cut_off)
-        kind = OutcomeKind.OK if signature is None else OutcomeKind.EXCEPTION
+        kind = OutcomeKind.OK if signature is None else signature.kind
         outcome = Outcome(kind, exception=None if signature is None else RaisedException(signature.exception_type, ""))
         notes = AgentNotes(last_breadcrumb="lowering of the forward graph 0/0")
         return ForkFacts(CandidateResult(outcome, notes, signature, compiled=True), cut)
@@ -121,3 +121,13 @@ def test_another_failure_teaches_nothing() -> None:
     cutting.run("sibling")
     assert cutting.learned() is None
     assert runner.asked == [("sibling", None)]
+
+
+def test_what_hangs_in_a_phase_was_never_past_it_and_is_not_waited_for_again() -> None:
+    hang = FailureSignature(OutcomeKind.HANG, "hang", "compiling")
+    runner = Scripted(lambda source, cut: (hang if source == "bad" else None, source == "good" and cut is not None))
+    cutting = CutOffRunner(runner, hang)
+    cutting.run("bad")
+    assert cutting.learned() == "lowering"
+    cutting.run("good")
+    assert runner.asked == [("bad", None), ("good", "lowering")]

@@ -80,7 +80,12 @@ def _backends(failing: str) -> Iterator[Variant]:
     for backend in BACKENDS:
         written = f'torch.compile(..., backend="{backend}")'
         cure = Setting("backend", "backend", backend, written, cost_of_backend(backend))
-        yield Variant(f'backend="{backend}"', "", backend, None if backend == failing else cure)
+        yield Variant(of_backend(backend), "", backend, None if backend == failing else cure)
+
+
+def of_backend(backend: str) -> str:
+    """The row of a backend."""
+    return f'backend="{backend}"'
 
 
 def _with(row: Argument, case: GraphCase) -> GraphCase:
@@ -111,28 +116,32 @@ def _directions(case: GraphCase) -> Iterator[tuple[str, GraphCase]]:
 
 
 def ablate(
-    asked: Sequence[Variant], inquiry: Inquiry, *, hangs: bool = False
+    asked: Sequence[Variant], inquiry: Inquiry, *, hung: float | None = None
 ) -> tuple[tuple[AblationRow, ...], tuple[Setting, ...]]:
     """(rows, the settings with which it passed, the gentlest first).
 
-    `hangs`: the failure is the limit of one run. A row that comes near it shows nothing: a compile that explodes may end.
-    Its setting is still one to be tried on the script.
+    `hung`: the failure is the limit of one run, and the reproducer was seen to exceed it, in so many seconds: that is not asked
+    again. A row that comes near it shows nothing: a compile that explodes may end. Its setting is still one to be tried on
+    the script.
     """
     questions: dict[tuple[str | None, str], str] = {}  # by backend and text: the first setting that asks this
     for variant in asked:
         if variant.text is not None:
             questions.setdefault((variant.rung, variant.text), variant.setting)
     answers: dict[tuple[str | None, str], AblationRow] = {}
+    as_it_is = next((each for each in asked if each.setting == of_backend(inquiry.rung)), None)
+    if hung is not None and as_it_is is not None and as_it_is.text is not None:
+        answers[as_it_is.rung, as_it_is.text] = AblationRow(as_it_is.setting, "same_failure", round(hung, 2))
     for rung in dict.fromkeys(rung for rung, _ in questions):
         if inquiry.budget.spent():
             break
-        sources = [text for other, text in questions if other == rung]
+        sources = [text for other, text in questions if other == rung and (rung, text) not in answers]
         for index, result in inquiry.run_many(sources, rung):
             key = (rung, sources[index])
             answers[key] = inquiry.row(questions[key], result)
     table = [_row(variant, answers) for variant in asked]
     cures = cures_of(asked, table)
-    return tuple(_told_apart(row, inquiry.seconds) for row in table) if hangs else tuple(table), cures
+    return tuple(table if hung is None else (_told_apart(row, inquiry.seconds) for row in table)), cures
 
 
 def cures_of(asked: Sequence[Variant], table: Sequence[AblationRow]) -> tuple[Setting, ...]:

@@ -93,12 +93,13 @@ def told_of(python: str, output: str) -> TargetEnvironment | None:
     return TargetEnvironment(python, facts.get("torch"), facts.get("torch_error"), text, facts)
 
 
-def has_torch(python: str) -> bool:
-    """Whether the interpreter would find torch; it is not imported. Raises TargetError where it cannot be run at all."""
+def require_findable_torch(python: str) -> None:
+    """Raise TargetError where the interpreter would find no torch, or cannot be run at all; torch is not imported."""
     asked = run_python(
         python, ["-c", "import importlib.util as u; print(u.find_spec('torch'))"], timeout=TIMEOUT_SECONDS
     )
-    return asked.stdout.strip() != "None"
+    if asked.stdout.strip() == "None":
+        require_torch(TargetEnvironment(python, None, "ModuleNotFoundError: No module named 'torch'", ""))
 
 
 def require_torch(environment: TargetEnvironment) -> None:

@@ -37,13 +37,20 @@ class Lateness:
     """Asked again and again while the run goes on, with what it writes into: the files of what it prints, others, a folder.
 
     `limit` is that of the run in seconds, `passed` gives the seconds that the uncompiled run took, once it has passed.
+    `suspected` is called once, as soon as the run takes many times as long: it is likely to be late.
     """
 
     def __init__(
-        self, limit: float, passed: Callable[[], float | None], clock: Callable[[], float] = time.monotonic
+        self,
+        limit: float,
+        passed: Callable[[], float | None],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        suspected: Callable[[], None] = lambda: None,
     ) -> None:
         self._least = SHARE_OF_LIMIT * limit
         self._passed = passed
+        self._suspected: Callable[[], None] | None = suspected
         self._clock = clock
         self._began = self._heard = clock()
         self._next_look = self._began + self._least - SILENT_SECONDS  # nothing that is heard until then counts
@@ -62,9 +69,12 @@ class Lateness:
         if len(grown) > len(printed) or (beats and not (all(beats) and _goes_on(written[-1]))):
             self._heard = now
         seconds = self._passed()
-        if seconds is None:
+        if seconds is None or now - self._began < FACTOR * seconds:
             return False
-        return now - self._began >= max(self._least, FACTOR * seconds) and now - self._heard >= SILENT_SECONDS
+        if self._suspected is not None:
+            self._suspected()
+            self._suspected = None
+        return now - self._began >= self._least and now - self._heard >= SILENT_SECONDS
 
 
 def _sizes(written: Sequence[Path]) -> Iterator[tuple[Path, int]]:

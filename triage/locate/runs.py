@@ -77,6 +77,7 @@ class Runs(ABC):
     printed: Callable[[Probe], Probe] | None = None  # where what is printed is wrong: fails runs that print it, too
     probe: Callable[..., Probe] = run_probe
     env: Mapping[str, str] = field(default_factory=dict)  # variables of every run
+    make_ready: Callable[[], None] = lambda: None  # for what is asked of a failure; may be called more than once
     _told_early: set[str] = field(default_factory=set)  # names of those that ended while the first one went on
     _ended_by_us: list[str] = field(default_factory=list)  # names of runs that did not come to an end of their own
 

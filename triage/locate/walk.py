@@ -118,7 +118,7 @@ class Walk(Visits):
 
         began = time.monotonic()
         try:
-            late = Lateness(self.session.settings.timeout, self._uncompiled_seconds)
+            late = Lateness(self.session.settings.timeout, self._uncompiled_seconds, suspected=self._suspected)
             probe = self.ask(AS_IT_IS, AS_IS, begun=begun, late=late, makes=self._standby)
         except BaseException:
             self.first_cut = time.monotonic() - began
@@ -139,6 +139,11 @@ class Walk(Visits):
             self._drop_standby()
             return self.ask(AS_IT_IS, AS_IS)
         return probe
+
+    def _suspected(self) -> None:
+        """The first run is likely to hang: what comes next can be made ready on a core that has nothing to do."""
+        if self.jobs() > 1:
+            self.make_ready()
 
     def _uncompiled_seconds(self) -> float | None:
         """What the uncompiled run took that was begun beside the first one; None until it has passed."""

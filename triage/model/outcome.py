@@ -156,6 +156,7 @@ class AgentNotes:
     graph_breaks: int = 0
     recompiles: int = 0
     last_breadcrumb: str = ""
+    reached: float | None = None  # seconds from the first use of torch.compile to that breadcrumb
     point: BoundaryPoint = field(default_factory=BoundaryPoint)
     stopped_early: bool = False
     double_backward: bool = False  # a backward pass with create_graph=True had begun

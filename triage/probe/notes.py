@@ -74,6 +74,7 @@ def agent_notes(events: list[Event]) -> AgentNotes:
         wraps_module=any(event.get("wraps") for event in of["compile_call"]),
         raised=tuple(exception for exception, _ in told),
         last_breadcrumb=crumb,
+        reached=_reached(of["compile_call"], of["breadcrumb"]),
         point=decode(BoundaryPoint, point or {}),
         device_share=sum(float(event.get("share") or 0.0) for event in of["device"]),
         tests=max((int(event.get("tests") or 0) for event in of["collected"]), default=0),
@@ -86,6 +87,12 @@ def agent_notes(events: list[Event]) -> AgentNotes:
         steps=max(_decoded(Steps, of["steps"]), key=lambda steps: steps.calls, default=None),
         **facts,
     )
+
+
+def _reached(calls: list[Event], crumbs: list[Event]) -> float | None:
+    """Seconds from the first call of torch.compile to the last breadcrumb."""
+    began, ended = (calls[0].get("t"), crumbs[-1].get("t")) if calls and crumbs else (None, None)
+    return max(0.0, ended - began) if isinstance(began, float) and isinstance(ended, float) else None
 
 
 def _unordered(unsteady: list[Event]) -> tuple[str, ...]:

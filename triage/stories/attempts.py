@@ -25,7 +25,7 @@ from triage.trial.driver import digest
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner
 
-HANG_REDUCTION_SECONDS = 600.0  # of the source engine: each candidate that hangs costs its whole limit
+HANG_REDUCTION_SECONDS = 600.0  # of one engine: each candidate that hangs costs its whole limit
 FALLBACK_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
 CHECK_NOTE = "The reproducer compares compiled with eager itself, in the place of the script's own check."
@@ -102,7 +102,8 @@ def texts_for(
 
 def native_engine(conclusion: Conclusion, form: Form | None, patience: Patience | None = None) -> NativeEngine:
     """The reducer of graphs, with the repetitions and the patience that this failure asks for."""
-    return NativeEngine(form=form, repeats=repeats_for(conclusion), patience=patience)
+    seconds = None if patience is None else HANG_REDUCTION_SECONDS
+    return NativeEngine(form=form, repeats=repeats_for(conclusion), patience=patience, seconds=seconds)
 
 
 def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | None) -> SourceEngine:

@@ -70,7 +70,7 @@ def blame(
         # A hang is told by a limit that a compile which explodes comes near to with and without a part: that shows nothing.
         parts = None if hangs else _Parts(found, made, replace(inquiry, runner=runner.beside()))
         settings = settings_of(made, rung, own_backend=problem.stage is Stage.BACKEND)
-        found.ablation, found.cures = ablate(settings, inquiry, hangs=hangs)
+        found.ablation, found.cures = ablate(settings, inquiry, hung=made.slowest if hangs else None)
         found.workarounds = tuple(cure.text for cure in cures_of(settings, found.ablation)[:MOST_CURES])
         if parts is not None:
             parts.take()

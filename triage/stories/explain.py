@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from triage.environments.describe import require_findable_torch
 from triage.errors import EXIT_INTERRUPTED, EXIT_PARTIAL, TriageError
 from triage.explain import breaks, recompiles, times
 from triage.explain.breaks import first_to_fail
@@ -119,6 +120,8 @@ def explain(
 ) -> ExplainResult:
     """Explain the target. Raises TriageError where it cannot be run at all."""
     check_syntax(target)
+    if settings.python and target.command[0] == target.python:  # the script would be run to its end first
+        require_findable_torch(target.python)
     marks = measuring.marks(target, settings.timeout)
     session = open_session(settings, target.label, Path.cwd(), emit)
     with session.unless_misused():

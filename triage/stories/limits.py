@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from triage.locate.conclude import Conclusion
-from triage.model.stage import OutcomeKind, Symptom
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.stories.findings import Findings
 from triage.trial.driver import Repeats
 from triage.trial.patience import Patience
@@ -14,8 +14,10 @@ VERIFY_TIMEOUT_SECONDS = 120.0
 # A hang is told from a slow compile by the time that the program takes on the rung below.
 HANG_FACTOR = 5.0
 HANG_SECONDS = 20.0
-# What the passing rung takes for its compile alone, times this: a candidate of the whole program comes as far within it.
+# What the script, or its passing rung, takes until it hangs, times this: a candidate of the whole program comes as far within it.
 UNTIL_HANG_FACTOR = 1.5
+# Twice what a cold compile of one kernel takes on two cores: a fresh process that is slow for that does not hang.
+COLD_SECONDS = 60.0
 VERIFYING_RUNS = 3.0  # of the script in time: four of the reproducer, two at a time, on a busy machine
 # A candidate that fails at the rate seen is taken for a passing one this often, at most so many runs allowing.
 MISSED = 0.03
@@ -34,7 +36,28 @@ def patience_for(found: Findings, conclusion: Conclusion) -> Patience | None:
     if conclusion.outcome is None or conclusion.outcome.kind is not OutcomeKind.HANG or not passing:
         return None
     most = min(seconds_for(found), max(HANG_SECONDS, HANG_FACTOR * min(passing)))
-    return Patience(most, least=UNTIL_HANG_FACTOR * (min(passing) - start_seconds(found)))
+    until = min([min(passing) - start_seconds(found), *_seen_to_reach(found, conclusion.stage)])
+    script = min(seconds_for(found), conclusion.outcome.seconds)
+    return Patience(most, least=UNTIL_HANG_FACTOR * until, script=script)
+
+
+def _seen_to_reach(found: Findings, stage: Stage) -> list[float]:
+    """What the script itself took until its compile came to where it hangs, where that is known: what hangs in Inductor was heard
+    of when it came there, and what a backend of the program's own does before is not what the passing one does.
+    """
+    notes = found.walk.start.notes
+    told = notes.last_breadcrumb.startswith("inductor compiles") or stage is Stage.BACKEND
+    return [notes.reached] if told and notes.reached is not None else []
+
+
+def seconds_to_show(found: Findings, patience: Patience | None) -> float:
+    """The time limit of a fresh process that is to show the failure: to a hang nothing is lent that a cold compile may need.
+
+    It also takes the time until its first compile, which no candidate does.
+    """
+    if patience is None:
+        return seconds_for(found)
+    return max(patience.sure(), min(seconds_for(found), COLD_SECONDS)) + start_seconds(found)
 
 
 def seconds_to_verify(found: Findings) -> float:

@@ -30,7 +30,7 @@ from triage.stories.blame import blame
 from triage.stories.captured import passes_alone
 from triage.stories.early import EarlyNews
 from triage.stories.findings import Findings, candidate_runner
-from triage.stories.limits import patience_for, repeats_for, seconds_for, seconds_to_verify, start_seconds
+from triage.stories.limits import patience_for, repeats_for, seconds_for, seconds_to_show, seconds_to_verify
 from triage.stories.problem import compares, comparison_for, problem_of
 from triage.stories.several_wrong import told_apart
 from triage.trial.driver import Repeats
@@ -150,8 +150,7 @@ class _Reproduction:
     def _verified(self, source: str, runs: int) -> FreshRuns:
         """What fresh processes show of a script. One that fails by chance is run more often, until it has failed `runs` times."""
         found, problem, session = self.found, self.problem, self.found.session
-        # A fresh process also takes the time until its first compile, which no candidate does.
-        limit = seconds_for(found) if self.patience is None else self.patience.seconds() + start_seconds(found)
+        limit = seconds_to_show(found, self.patience)
         kept: dict[str, Any] = {"neutral": session.neutral, "extensions": session.kernels}
         fresh = {"timeout": limit, "end": session.clock.end(), **kept}
         python = found.target.python

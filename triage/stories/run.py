@@ -169,13 +169,19 @@ def _run_script(found: Findings, asked: AskedTarget) -> None:
     with found.session.timed("script"):
         if not found.session.settings.screen:  # the engines are read while the script runs, and nobody waits for them
             threading.Thread(target=importlib.import_module, args=("triage.stories.graph_ladder",), daemon=True).start()
+        found.walk.make_ready = partial(_warm, found)
         first = found.walk.first()
         asked.check_usable(first)
         if not found.session.settings.screen:
             found.notes += filter(None, [to_blocking_launches(found.walk), to_one_test(found.walk)])
             found.target = found.walk.target
-        if found.runner is not None and first.outcome.failed:
-            found.runner.warm()  # its seconds pass while the ladder runs
+        if first.outcome.failed:
+            _warm(found)  # its seconds pass while the ladder runs
+
+
+def _warm(found: Findings) -> None:
+    if found.runner is not None:
+        found.runner.warm()
 
 
 def _find_out(found: Findings, asked: AskedTarget) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from triage.environments.describe import TargetEnvironment, has_torch, require_torch
+from triage.environments.describe import require_findable_torch
 from triage.errors import UsageError
 from triage.probe.target import find_python
 from triage.sweep.jobs import Job, find_jobs
@@ -33,10 +33,8 @@ def set_up_sweep(
     Raises UsageError where nothing can be run or written there, TargetError where `python` is no interpreter that has torch.
     """
     interpreter = find_python(python)
-    if python is not None and not has_torch(
-        interpreter
-    ):  # each script would be told to be unusable, and nobody what to do
-        require_torch(TargetEnvironment(interpreter, None, "ModuleNotFoundError: No module named 'torch'", ""))
+    if python is not None:  # each script would be told to be unusable, and nobody what to do
+        require_findable_torch(interpreter)
     if resume is None:
         _check_words(words)
         jobs = tuple(find_jobs(words, Path.cwd()))  # before anything is made

@@ -2,8 +2,9 @@
 
 It learns from the candidates it runs. The first one that fails with the signature of interest tells, by its last
 breadcrumb, in which phase of the Inductor compile that failure lies; the same text is then run with the cut-off, beside
-the candidates that follow, and only if it still fails the same way are later candidates cut off after that phase. Nothing is
-ever believed to fail because of the cut-off: a failing candidate of which some graph was cut off is run again in full.
+the candidates that follow, and only if it still fails the same way are later candidates cut off after that phase. What
+hangs in a phase was never past it, and is not run again for that. Nothing is ever believed to fail because of the cut-off:
+a failing candidate of which some graph was cut off is run again in full.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
 from triage.model.outcome import AgentNotes
+from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.trial.interface import CandidateRunner
 from triage.trial.pool import Query, RunnerView
@@ -88,7 +90,9 @@ class CutOffRunner(RunnerView):
             return self._forks.run_cut(query, cancel, None).result
         phase = phase_of_failure(facts.result.notes, self._signature)
         with self._lock:
-            if self._lesson is None and phase is not None:
+            if phase is not None and facts.result.outcome.kind is OutcomeKind.HANG:
+                self.cut_off = self.cut_off or phase  # it was never past the phase: nothing would have been cut off
+            elif self._lesson is None and phase is not None:
                 self._lesson = threading.Thread(target=self._learn, args=(query, phase), daemon=True)
                 self._lesson.start()
         return facts.result

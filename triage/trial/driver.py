@@ -27,7 +27,7 @@ from typing import Any, Generic, TypeVar
 from triage.judge.asking import Held, LateError, Shrinkable, StopReductionError
 from triage.judge.judgement import CandidateResult, Judgement, RefusedError
 from triage.judge.signature import FailureSignature
-from triage.model.stage import Verdict
+from triage.model.stage import OutcomeKind, Verdict
 from triage.trial.interface import Resources
 from triage.trial.patience import Patience
 
@@ -132,6 +132,40 @@ class Driver(Generic[C]):
         if found:
             self._hold(candidate)
         return found
+
+    def certain(self, candidate: C) -> bool:
+        """Whether a candidate that was said to hang does so within a limit that leaves little doubt.
+
+        Where it ends, what was said to hang is forgotten, and may be asked again with the patience that this teaches.
+        """
+        patience = self._patience
+        if patience is None or patience.sure() <= patience.seconds():
+            return True
+        source = self._render(candidate)
+        self._check_budget()
+        self._emit(
+            "engine_step", text=f"waiting up to {patience.sure():.0f} s for what seems to hang: it may only be slow"
+        )
+        result = self._runner.run(source, rung=self._rung, timeout=patience.sure())
+        judgement = self._record(candidate, source, result)
+        if judgement.verdict is Verdict.SAME_FAILURE or result.outcome.kind is OutcomeKind.INVALID:
+            return True  # or it could not be run, and nothing speaks against it
+        patience.was_short(result.seconds)
+        self._forget_failing()
+        self._by_key[candidate.key()] = self._by_source[source] = judgement
+        self._emit(
+            "engine_step",
+            text=f"what was taken for a hang ended after {result.seconds:.0f} s: now {patience.seconds():.0f} s are waited",
+        )
+        return False
+
+    def _forget_failing(self) -> None:
+        """As if nothing had been found to fail; what passes does so all the same."""
+        failed = Verdict.SAME_FAILURE
+        self._by_key = {key: told for key, told in self._by_key.items() if told.verdict is not failed}
+        self._by_source = {text: told for text, told in self._by_source.items() if told.verdict is not failed}
+        self._recalled = {key: verdict for key, verdict in self._recalled.items() if verdict is not failed}
+        self.best, self.history, self._left, self._size = None, [], None, None
 
     def _each_time(self, candidate: C, source: str, times: int) -> bool:
         self._check_budget()
@@ -238,6 +272,10 @@ class Driver(Generic[C]):
         tallies: dict[str, list[Judgement]] = {source: [] for source in texts}
         while tallies:
             sources = list(tallies)
+            if self._patience is not None and not self._patience.learned:
+                sources = sources[
+                    : self._runner.jobs
+                ]  # those that begin later have the shorter limit, once one has passed
             self._check_budget()
             stream = self._runner.run_many(sources, rung=self._rung, timeout=self.timeout())
             try:

@@ -6,6 +6,9 @@ the slowest of those hangs, or its compile time explodes; until one has passed, 
 candidate has exceeded a learned limit, it stays: a later one that is just within it must not turn what was found into slowness.
 It is never less than what the program needs until it comes to where it hangs: the candidates that hold all of it need that too.
 
+Where compile time grows with the program, what exceeds a learned limit may only be larger than what passed. So what a search
+ends in is asked once more, with a limit that leaves little doubt (`sure`); where that ends, all had too little patience.
+
 Of any other failure a candidate can hang as well, where a loop of the program has lost its end. Those that fail end too then,
 and tell how long one takes; the limit is wider, as it only has to end what would never end, and less wide once many have told.
 """
@@ -18,6 +21,7 @@ from triage.model.stage import Verdict
 
 FACTOR = 2.5
 LEAST_SECONDS = 10.0
+SURE_FACTOR = 10.0  # times the slowest that passed, as for the script itself (`locate/lateness.py`)
 FACTOR_OF_OTHERS, LEAST_OF_OTHERS = 5.0, 20.0  # where the failure is no hang
 MANY, LEAST_AFTER_MANY = 12, 6.0  # candidates that ended: then one that took long by chance is among them
 
@@ -27,11 +31,12 @@ class Patience:
 
     Threads may share one.
 
-    `hangs`: whether the failure is one. Where it is not, a candidate that failed the same way has ended as well.
+    `hangs`: whether the failure is one. Where it is not, a candidate that failed the same way has ended as well. `script` are
+    the seconds after which the script was said to hang: no candidate is asked for more than that, unless `most` is.
     """
 
-    def __init__(self, most: float, *, hangs: bool = True, least: float = 0.0) -> None:
-        self._most, self._hangs = most, hangs
+    def __init__(self, most: float, *, hangs: bool = True, least: float = 0.0, script: float = 0.0) -> None:
+        self._most, self._hangs, self._script = most, hangs, max(script, most)
         self._least = min(max(least, LEAST_SECONDS if hangs else LEAST_OF_OTHERS), most)
         self._factor = FACTOR if hangs else FACTOR_OF_OTHERS
         self._slowest: float | None = None
@@ -49,7 +54,25 @@ class Patience:
                 self._slowest = max(self._slowest or 0.0, seconds)
                 self._ended += 1
 
+    @property
+    def learned(self) -> bool:
+        """Whether some candidate has told how long one takes."""
+        return self._slowest is not None
+
+    def sure(self) -> float:
+        """The limit in seconds at which a hang is believed that was found within the other."""
+        now = self.seconds()
+        return now if self._slowest is None else max(now, min(self._script, SURE_FACTOR * self._slowest))
+
+    def was_short(self, seconds: float) -> None:
+        """What was said to hang has ended, after so many seconds."""
+        with self._lock:
+            self._slowest = max(self._slowest or 0.0, seconds)
+            self._most = max(self._most, min(self._script, self._factor * seconds))
+            self._settled = False
+
     def seconds(self) -> float:
+        """The limit of a candidate that begins now."""
         if self._slowest is None:
             return self._most
         least = LEAST_AFTER_MANY if self._ended >= MANY and not self._hangs else self._least

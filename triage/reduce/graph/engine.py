@@ -39,6 +39,7 @@ from triage.trial.cutoff import focused
 from triage.trial.driver import Driver, Repeats
 from triage.trial.interface import CandidateRunner, Resources
 from triage.trial.patience import Patience
+from triage.trial.share import Limit
 
 Render = Callable[[Candidate], str]
 MOST_LARGER = 2
@@ -52,7 +53,7 @@ class NativeEngine:
 
     `header` is the comment at the top of every candidate (the text that runs is the text that is reported); `form` how
     they are printed, by default from the problem; `repeats` is set where the failure is flaky, `patience` where it is a
-    hang. `render` stands in for the printer in tests and benchmarks.
+    hang; `seconds` is the most it takes, less where the budget is. `render` stands in for the printer in tests and benchmarks.
     """
 
     name: ClassVar[str] = "native"
@@ -62,11 +63,14 @@ class NativeEngine:
     form: Form | None = None
     repeats: Repeats | None = None
     patience: Patience | None = None
+    seconds: float | None = None
     render: Render | None = None
 
     def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """The smallest failing candidate. KeyboardInterrupt and a spent budget end it early, with the best so far."""
         runner, oracle = resources.runner, resources.oracle
+        if self.seconds is not None:
+            resources = replace(resources, budget=Limit(resources.budget, self.seconds))
         render = self.render or printed(header_of(problem) if self.header is None else self.header)
         lost = list(filter(None, (hidden(case, problem.signature.message) for case in problem.cases)))
         if lost and len(lost) == len(problem.cases):
@@ -91,7 +95,8 @@ class NativeEngine:
         def seen(candidate: Candidate) -> Candidate:
             return observed(candidate, runner) if hangs_on_values(candidate) else candidate
 
-        return _Reducing(problem, driver, render, groups, passes, seen).run()
+        course = Course("the time budget was spent" if self.seconds is None else "the time for it was spent")
+        return _Reducing(problem, driver, render, groups, passes, seen, course).run()
 
 
 def _otherwise(
@@ -135,19 +140,31 @@ class _Reducing:
         groups: list[tuple[Start, ...]],
         passes: Callable[[str], bool],
         seen: Callable[[Candidate], Candidate],
+        course: Course,
     ) -> None:
         self._problem, self._driver, self._render, self._groups = problem, driver, render, groups
         self._passes, self._seen = passes, seen
-        self._course = Course("the time budget was spent")
+        self._course = course
         self._minimal = self._rough = self._enough = False
         self._neighbour: Neighbour | None = None
 
     def run(self) -> Reduction | NoReduction:
         with self._course.keeping():
             found = self._find()
-            if found is not None:
-                self._reduce(found)
+            while found is not None and not self._reduced(found):
+                found = self._find()
         return self._result()
+
+    def _reduced(self, found: Candidate) -> bool:
+        """Make it as small as it can be; not so where it turns out that it, or what it came to, does not fail."""
+        if not self._driver.certain(found):
+            return False
+        self._reduce(found)
+        if self._driver.certain(self._best()):
+            return True
+        self._minimal = self._rough = self._enough = False
+        self._neighbour = None
+        return False
 
     def _find(self) -> Candidate | None:
         """Some failing slice of some graph, small if possible."""
