@@ -7,10 +7,19 @@ it. The messages are Python's and torch's own; each pattern names what is missin
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from triage.judge.signature import torch_frame
 from triage.judge.skeleton import short_type, unwrap_text
+from triage.model.bisection import Standing, TestedVersion
 from triage.model.outcome import Frame, RaisedException
+
+_NOT_INSTALLED = "the module {0} is not installed; name its package with --with"
+_SAID = re.compile(re.escape(_NOT_INSTALLED).replace(re.escape("{0}"), r"([\w.]+)"))
+# What comes with some torch and not with another: no version speaks for the others.
+_OF_TORCH = frozenset(
+    {"torch", "functorch", "torchgen", "caffe2", "triton", "nvidia", "cuda", "sympy", "mpmath", "networkx"}
+)
 
 # (exception types, message, what to say of the match)
 _PATTERNS: tuple[tuple[frozenset[str], re.Pattern[str], str], ...] = tuple(
@@ -26,7 +35,7 @@ _PATTERNS: tuple[tuple[frozenset[str], re.Pattern[str], str], ...] = tuple(
         (
             "ModuleNotFoundError",
             r"No module named '([\w.]+)'",
-            "the module {0} is not installed; name its package with --with",
+            _NOT_INSTALLED,
         ),
         (
             "AttributeError",
@@ -62,6 +71,19 @@ def missing_feature(exception: RaisedException) -> str | None:
         if found is not None and _asked_by_the_program(inner.frames, kind):
             return words.format(*found.groups())
     return None
+
+
+def lacking_everywhere(results: Iterable[TestedVersion], unit: str) -> tuple[str, str] | None:
+    """(module, version): what no environment has because one has it not, as they differ in torch alone.
+
+    None where some version could be tested, and for commits: each has its own modules.
+    """
+    rows = list(results)
+    if unit == "commit" or any(row.verdict is not Standing.SKIP for row in rows):
+        return None
+    found = ((_SAID.fullmatch(row.error or ""), row.version) for row in rows)
+    names = ((match[1], version) for match, version in found if match is not None)
+    return next(((name, version) for name, version in names if name.partition(".")[0] not in _OF_TORCH), None)
 
 
 def _asked_by_the_program(frames: tuple[Frame, ...], kind: str) -> bool:

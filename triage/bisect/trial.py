@@ -141,6 +141,13 @@ def standing_of(tried: Tried, sought: Sought) -> Standing:
     return Standing.BAD if 2 * bad > len(told) else Standing.GOOD
 
 
+def taken_up(row: TestedVersion) -> Tried:
+    """The runs behind a row that an earlier bisection wrote down."""
+    failed = Judged(Standing.BAD, row.error, row.note if row.failures == row.runs else None)
+    runs = (*(failed,) * row.failures, *(Judged(Standing.GOOD),) * (row.runs - row.failures))
+    return Tried(runs, row.verdict, log=row.log)
+
+
 def summary_of(ready: Ready, tried: Tried) -> TestedVersion:
     """The row of the table."""
     failing = [judged for judged in tried.runs if judged.standing is Standing.BAD]
