@@ -153,6 +153,24 @@ def test_a_version_in_which_the_script_fails_uncompiled_too_says_so(make):
     assert told(hunt).skipped[0].reason == "fails without torch.compile too: KeyError: else"
 
 
+def test_an_interface_that_only_the_compiler_misses_by_another_name_makes_the_end_untestable(make):
+    hunt, _, runs = make([fails("TypeError f", "Unsupported"), PASSES, PASSES], kind=Kind.FIXED)
+    runs.uncompiled = {"2.0.0": lacks()}
+    hunt.run()
+    found = told(hunt)
+    assert found.before is None
+    assert [row.reason for row in found.skipped] == ["torch.compiler.set_stance does not exist in this version"]
+
+
+def test_a_failure_that_is_there_without_compile_too_is_said_to_be(make):
+    hunt, _, runs = make([PASSES, fails()])
+    runs.uncompiled = {"2.1.0": fails()}
+    hunt.run()
+    rows = {row.version: row.note for row in told(hunt).tested}
+    assert rows == {"2.0.0": None, "2.1.0": "fails without torch.compile too"}
+    assert [request.rung for request in runs.asked].count("uncompiled") == 1
+
+
 def test_a_missing_interface_is_neither_good_nor_bad(make):
     hunt, _, _ = make([lacks()] * 5 + [PASSES] * 3 + [fails()] * 2)
     hunt.run()
@@ -324,7 +342,7 @@ def test_what_cannot_be_tested_is_said_where_nothing_fails(make):
     hunt, _, _ = make([lacks()] * 3 + [PASSES] * 3, kind=Kind.FIXED)
     hunt.run()
     assert told(hunt).summary == (
-        "The script fails in no version that can be tested. 2.0.0, 2.1.0, 2.2.0 cannot be: "
+        "The script fails in no version that can be tested. 2.0.0, 2.1.0, 2.2.0 could not be: "
         "torch.compiler.set_stance does not exist in this version."
     )
 
