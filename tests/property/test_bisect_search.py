@@ -102,3 +102,17 @@ def test_a_full_table_says_whether_the_history_is_monotone(history):
     told = [answer for answer in history if answer is not SKIP]
     assert is_monotone(len(history), answers) is (told == sorted(told, key=[BAD, GOOD].index))
     assert len(edges(len(history), answers)) == sum(a is not b for a, b in itertools.pairwise(told))
+
+
+@given(histories)
+def test_no_more_tests_are_announced_than_can_follow(history):
+    run(history, lambda answers: _at_most(most_left(len(history), answers), len(history) - len(answers)))
+
+
+def test_below_a_version_that_passes_only_those_nearer_to_the_bad_end_can_follow():
+    assert most_left(5, {0: SKIP, 1: SKIP, 3: SKIP, 4: GOOD}) == 1
+    assert most_left(9, {0: SKIP, 2: GOOD}) == 1
+
+
+def _at_most(announced: int, untested: int) -> None:
+    assert 0 < announced <= untested

@@ -135,3 +135,21 @@ def test_a_nightly_has_a_night():
     assert night_of(Version("2.9.0.dev20250710+cpu")) == date(2025, 7, 10)
     assert night_of(Version("2.9.0")) is None
     assert night_of(Version("2.9.0.dev20251399")) is None
+
+
+def test_a_version_there_is_none_of_is_told_of_the_list_that_was_searched():
+    with pytest.raises(UsageError) as caught:
+        release_axis(RELEASES, Wish(good="2.7.2"))
+    assert caught.value.why == "The index has 2.1.2, 2.7.0, 2.7.1, 2.9.1 and others."
+    with pytest.raises(UsageError) as caught:
+        release_axis(RELEASES, Wish(good="2.6.0", versions=("2.7.0", "2.8.0")))
+    assert (caught.value.why, caught.value.next) == (
+        "--versions names 2.7.0, 2.8.0.",
+        "Choose one of these with --good.",
+    )
+
+
+def test_an_end_before_what_can_be_tested_is_told_so():
+    with pytest.raises(UsageError) as caught:
+        release_axis(RELEASES, Wish(good="1.13.1"))
+    assert caught.value.why == "torch is tested from 2.1 on; the oldest in question is 2.1.2."

@@ -20,7 +20,8 @@ from triage.bisect.trial import Sought, Trial
 from triage.errors import TargetError
 from triage.judge.signature import signature_of
 from triage.model.bisection import Bisection, Kind, Standing, from_json, to_json
-from triage.model.outcome import Outcome
+from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe, ProbeRequest
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Emitter
@@ -152,6 +153,24 @@ def test_a_version_in_which_the_script_fails_uncompiled_too_says_so(make):
     assert told(hunt).skipped[0].reason == "fails without torch.compile too: KeyError: else"
 
 
+def test_an_interface_that_only_the_compiler_misses_by_another_name_makes_the_end_untestable(make):
+    hunt, _, runs = make([fails("TypeError f", "Unsupported"), PASSES, PASSES], kind=Kind.FIXED)
+    runs.uncompiled = {"2.0.0": lacks()}
+    hunt.run()
+    found = told(hunt)
+    assert found.before is None
+    assert [row.reason for row in found.skipped] == ["torch.compiler.set_stance does not exist in this version"]
+
+
+def test_a_failure_that_is_there_without_compile_too_is_said_to_be(make):
+    hunt, _, runs = make([PASSES, fails()])
+    runs.uncompiled = {"2.1.0": fails()}
+    hunt.run()
+    rows = {row.version: row.note for row in told(hunt).tested}
+    assert rows == {"2.0.0": None, "2.1.0": "fails without torch.compile too"}
+    assert [request.rung for request in runs.asked].count("uncompiled") == 1
+
+
 def test_a_missing_interface_is_neither_good_nor_bad(make):
     hunt, _, _ = make([lacks()] * 5 + [PASSES] * 3 + [fails()] * 2)
     hunt.run()
@@ -275,6 +294,57 @@ def test_what_was_learned_survives_an_interrupt_and_is_not_learned_again(make, e
     assert edge(again.answers()) == edge({place: row.verdict for place, row in again.results.items()})
     assert (told(again).before, told(again).after) == ("2.5.0", "2.6.0")
     assert "2.0.0" not in runs.versions()
+
+
+def test_runs_of_an_interrupted_part_count_with_those_that_follow(make):
+    first, _, _ = make([PASSES, fails()])
+    first.run()
+    again, _, runs = make([PASSES, iter([PASSES])], sought=first.sought, look_at_caches=False)
+    again.results = {place: replace(row, runs=2, failures=2 * (place == 0)) for place, row in first.results.items()}
+    again.run()
+    assert runs.asked[0].name == "2.0.0-run3"  # no log of an earlier run is written over
+    row = next(row for row in told(again).tested if row.version == "2.1.0")
+    assert (row.verdict, row.runs, row.failures, row.note) == (Standing.BAD, 3, 2, "fails in 2 of 3 runs")
+
+
+def test_a_package_that_no_environment_has_is_asked_for_at_once(make):
+    asked = Frame("script.py", 1, "<module>", "import einops")
+    lacking = RaisedException("ModuleNotFoundError", "No module named 'einops'", (asked,))
+    hunt, bench, runs = make([Outcome(OutcomeKind.EXCEPTION, exit_code=1, exception=lacking)] * 20)
+    hunt.run()
+    assert runs.versions() == ["2.19.0"]
+    assert bench.installs <= 2  # the other end may have been made ahead
+    error = why_untestable(hunt.axis, hunt.results)
+    assert error is not None
+    assert error.what == "The script needs the module einops, which the environments do not have."
+    assert "--with einops" in error.next
+    assert told(hunt).summary == error.what
+
+
+def test_a_commit_may_have_a_module_that_another_one_lacks(make):
+    asked = Frame("script.py", 1, "<module>", "import own")
+    lacking = RaisedException("ModuleNotFoundError", "No module named 'own'", (asked,))
+    hunt, _, _ = make([PASSES, fails(), Outcome(OutcomeKind.EXCEPTION, exit_code=1, exception=lacking)])
+    hunt.axis = replace(hunt.axis, unit="commit")
+    hunt.run()
+    assert (told(hunt).before, told(hunt).after) == ("2.0.0", "2.1.0")
+
+
+def test_a_module_that_comes_with_some_torch_is_looked_for_in_the_others(make):
+    asked = Frame("script.py", 1, "<module>", "import triton")
+    lacking = RaisedException("ModuleNotFoundError", "No module named 'triton'", (asked,))
+    hunt, _, _ = make([PASSES, PASSES, fails(), Outcome(OutcomeKind.EXCEPTION, exit_code=1, exception=lacking)])
+    hunt.run()
+    assert (told(hunt).before, told(hunt).after) == ("2.1.0", "2.2.0")
+
+
+def test_what_cannot_be_tested_is_said_where_nothing_fails(make):
+    hunt, _, _ = make([lacks()] * 3 + [PASSES] * 3, kind=Kind.FIXED)
+    hunt.run()
+    assert told(hunt).summary == (
+        "The script fails in no version that can be tested. 2.0.0, 2.1.0, 2.2.0 could not be: "
+        "torch.compiler.set_stance does not exist in this version."
+    )
 
 
 def test_nothing_testable_is_an_error_with_its_reason(make):

@@ -176,6 +176,10 @@ def test_no_version_that_can_be_tested_is_an_error(world, tmp_path):
     with pytest.raises(TargetError, match="None of the 7 versions") as caught:
         go(ask(tmp_path), tmp_path / "out")
     assert "no wheel for Python 3.14" in caught.value.why
+    tree = json.loads((tmp_path / "out" / "bisect.json").read_text())
+    assert (len(tree["skipped"]), tree["last_good"], tree["complete"]) == (7, None, True)
+    assert "None of the 7 versions" in tree["summary"]
+    assert "another interpreter" in (tmp_path / "out" / "bisect.md").read_text()
     assert [run.going_on for run in runs_in(tmp_path)] == [False]
 
 

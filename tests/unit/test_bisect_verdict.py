@@ -235,6 +235,24 @@ def test_an_argument_that_torch_does_not_take_is_missing_but_a_mistake_of_the_pr
     own_call = RaisedException("TypeError", message, (Frame("s.py", 2, "<module>", "compile(f, name='x')"),))
     assert missing_feature(torch_call) == "compile() does not take name= in this version"
     assert missing_feature(own_call) is None
+    message = "scaled_dot_product_attention() got an unexpected keyword argument 'enable_gqa'"
+    functional = Frame("s.py", 9, "f", "return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)")
+    said = "scaled_dot_product_attention() does not take enable_gqa= in this version"
+    assert missing_feature(RaisedException("TypeError", message, (functional,))) == said
+
+
+@pytest.mark.parametrize(
+    ("message", "function", "said"),
+    [
+        ("Unexpected optimization option new, known options are ['a']", "apply_options", "option new"),
+        ("Unrecognized mode=max, should be one of: default", "apply_mode", "mode max"),
+        ("Unrecognized mode=max, should be one of: default", "list_mode_options", "mode max"),
+    ],
+)
+def test_an_option_or_mode_that_a_version_does_not_have_makes_it_untestable(message, function, said):
+    asked = Frame("/e/site-packages/torch/__init__.py", 9, function, "raise RuntimeError(")
+    missing = missing_feature(RaisedException("RuntimeError", message, (asked,)))
+    assert missing == f"torch.compile has no {said} in this version"
 
 
 def test_a_missing_attribute_inside_torch_is_a_failure_of_torch():

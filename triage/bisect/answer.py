@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
+from triage.bisect.missing import lacking_everywhere
 from triage.bisect.points import Axis
 from triage.bisect.search import Edge, edge, edges, is_monotone
 from triage.bisect.trial import Sought
@@ -81,7 +82,7 @@ def summary(
         return f"Nothing is settled yet: {incomplete}."
     failing = [tested.version for tested in results.values() if tested.verdict is BAD]
     if not failing:
-        return "No version shows the failure: nothing to look for."
+        return _nowhere(axis, results)
     if good_end is not None and good_end.verdict is BAD:
         text = f"The script fails with {unit} {good_end.version} too, where it should pass"
         if len(results) == len(points):
@@ -90,8 +91,27 @@ def summary(
     return "The script fails wherever it can be tested: the change lies outside the range, or among the untestable versions."
 
 
+def _nowhere(axis: Axis, results: Results) -> str:
+    """The sentence where no version fails, and the bad end cannot be tested."""
+    if (error := why_untestable(axis, results)) is not None:
+        return error.what
+    skipped = sorted(
+        (place for place, row in results.items() if row.verdict is SKIP), key=lambda place: _age(axis, place)
+    )
+    reason, count = Counter(results[place].error or "" for place in skipped).most_common(1)[0]
+    said = reason if count == len(skipped) else f"{reason} (and other reasons)"
+    return f"The script fails in no version that can be tested. {_listed(_names(axis, tuple(skipped)))} could not be: {said}."
+
+
 def why_untestable(axis: Axis, results: Results) -> TargetError | None:
     """The error where not one version could be tested: the reason is the same for most, and is the message."""
+    if (lacking := lacking_everywhere(results.values(), axis.unit)) is not None:
+        module, version = lacking
+        return TargetError(
+            what=f"The script needs the module {module}, which the environments do not have.",
+            why=f"It was not found with torch {version}; the others would hold the same packages.",
+            next=f"Name the package that has it: --with {module.partition('.')[0]} (or -r requirements.txt).",
+        )
     if len(results) < len(axis.points) or any(tested.verdict is not SKIP for tested in results.values()):
         return None
     reason, count = Counter(tested.error or "" for tested in results.values()).most_common(1)[0]

@@ -47,8 +47,9 @@ def release_axis(found: Sequence[Release], wish: Wish) -> Axis:
             why=f"The index has no stable release from {OLDEST} on.",
             next="Check the index that pip or uv is set up with, or name versions: --versions 2.8.0,2.9.0",
         )
-    good = end_of(wish.good, stable, "--good") if wish.good else None
-    bad = end_of(wish.bad, stable, "--bad") if wish.bad else None
+    listed = bool(wish.versions)
+    good = end_of(wish.good, stable, "--good", listed=listed) if wish.good else None
+    bad = end_of(wish.bad, stable, "--bad", listed=listed) if wish.bad else None
     kind = direction(good, bad, wish.find_fix)
     if bad is None and wish.known_bad:
         bad = _nearest(wish.known_bad, stable)
@@ -84,8 +85,8 @@ def direction(good: Version | date | None, bad: Version | date | None, find_fix:
     return Kind.FIXED if fixed else Kind.REGRESSED
 
 
-def end_of(word: str, found: Sequence[Release], option: str) -> Version:
-    """The version an end names. Raises UsageError where there is none."""
+def end_of(word: str, found: Sequence[Release], option: str, *, listed: bool = False) -> Version:
+    """The version an end names; `found` is what --versions names where it is `listed`. Raises UsageError where there is none."""
     if word in ("oldest", "newest", "latest"):
         return found[0 if word == "oldest" else -1].version
     if _DATE.fullmatch(word):
@@ -100,10 +101,16 @@ def end_of(word: str, found: Sequence[Release], option: str) -> Version:
         ) from None
     if any(release.version == version for release in found):
         return version
+    have = _some([release.name for release in found], str(version))
+    if version < OLDEST:
+        why = f"torch is tested from {OLDEST} on; the oldest in question is {found[0].name}."
+    else:
+        why = f"--versions names {have}." if listed else f"The index has {have}."
     raise UsageError(
         what=f"There is no torch {version} to test.",
-        why=f"The index has {_some([release.name for release in found], str(version))}.",
-        next=f"Choose one of these with {option}; nightlies need --nightly.",
+        why=why,
+        next=f"Choose one of these with {option}"
+        + ("." if listed or version < OLDEST else "; nightlies need --nightly."),
     )
 
 
@@ -174,4 +181,4 @@ def _nearest(word: str, found: Sequence[Release]) -> Version | None:
 
 def _some(names: Sequence[str], wanted: str) -> str:
     close = difflib.get_close_matches(wanted, names, n=4, cutoff=0.5) or list(names[-4:])
-    return ", ".join(close) + (", ..." if len(names) > len(close) else "")
+    return ", ".join(sorted(close, key=Version)) + (" and others" if len(names) > len(close) else "")

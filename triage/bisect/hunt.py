@@ -12,9 +12,10 @@ from concurrent.futures import wait
 from dataclasses import dataclass, field, replace
 
 from triage.bisect.ahead import Ahead
+from triage.bisect.missing import lacking_everywhere
 from triage.bisect.points import Axis, Bench, Point, Ready
 from triage.bisect.search import Answers, edge, may_follow, most_left, next_position
-from triage.bisect.trial import CACHES_OFF, FIRST_PASSES, MOST_RUNS, Sought, Trial, Tried, summary_of
+from triage.bisect.trial import CACHES_OFF, FIRST_PASSES, MOST_RUNS, Sought, Trial, Tried, summary_of, taken_up
 from triage.environments.venvs import UntestableError
 from triage.model.bisection import Standing, TestedVersion
 from triage.session.session import Session
@@ -83,6 +84,8 @@ class Hunt:
     def _next(self) -> int | None:
         """A point to test, or one to repeat because the edge rests on it; None where nothing is left to do."""
         answers = self.answers()
+        if lacking_everywhere(self.results.values(), self.axis.unit) is not None:
+            return None
         place = next_position(self.size, answers)
         if place is not None:
             return place
@@ -163,13 +166,11 @@ class Hunt:
         except UntestableError:
             return  # it was tested before: what was learned then stands
         try:
-            before = self._tried.get(place)
+            before = self._tried.get(place) or taken_up(self.results[place])
             more = self._runs_at_the_edge() - self.results[place].runs
             tried = self.trial.run(ready, self.sought, max(more, 1), before)
         finally:
             ahead.done(ready)
-        if before is None and tried.standing is Standing.SKIP:
-            return
         self._tried[place] = tried
         self._record(place, summary_of(ready, tried), began)
 

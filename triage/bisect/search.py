@@ -76,11 +76,13 @@ def is_monotone(size: int, answers: Answers) -> bool | None:
 def most_left(size: int, answers: Answers) -> int:
     """How many more tests a search without further surprises takes at most."""
     bad = _first(answers, BAD)
-    good = None if bad is None else _first(answers, GOOD, beyond=bad)
+    good = _first(answers, GOOD, beyond=-1 if bad is None else bad)
     if bad is None or good is None:
         if next_position(size, answers) is None:
             return 0
-        return max(size - 2, 0).bit_length() + (2 if bad is None else 1)
+        limit = size if good is None else good  # beyond a version that passes nobody looks for the first that fails
+        untested = sum(place not in answers for place in range(limit))
+        return min(untested, max(size - 2, 0).bit_length() + (2 if bad is None else 1))
     found = edge(answers)
     assert found is not None
     open_places = [place for place in range(found.bad + 1, found.good) if place not in answers]

@@ -91,7 +91,8 @@ class Trial:
         """One run, judged. Raises BudgetSpentError where the budget ended it."""
         probe = self._probe(ready, name, None, extra)
         judged = judge(probe.outcome, probe.notes, sought.face)
-        if judged.standing is Standing.SKIP and judged.face is not None:
+        first = sought.face is None and judged.standing is Standing.BAD  # nobody knows yet what it is
+        if judged.face is not None and (judged.standing is Standing.SKIP or (first and _may_be_eager(judged.face))):
             judged = self._second_opinion(ready, name, judged)
         self.session.emit(
             "bisect_run",
@@ -104,13 +105,18 @@ class Trial:
         return judged, probe
 
     def _second_opinion(self, ready: Ready, name: str, judged: Judged) -> Judged:
-        """Another failure: does the script run without torch.compile there at all? Only the reason depends on it."""
+        """Another failure, or the first one: does the script run without torch.compile there at all?
+
+        Where it then lacks an interface it is untestable; else only what is said of it depends on it.
+        """
         plain = self._probe(ready, f"{name}-uncompiled", UNCOMPILED.name, None)
         if not plain.outcome.failed:
             return judged
         again = judge(plain.outcome, plain.notes, None)
         if again.standing is Standing.SKIP:
             return replace(again, face=judged.face)
+        if judged.standing is Standing.BAD:
+            return replace(judged, note="fails without torch.compile too")
         return replace(judged, error=f"fails without torch.compile too: {again.error}")
 
     def _probe(self, ready: Ready, name: str, rung: str | None, extra: Mapping[str, str] | None) -> Probe:
@@ -130,6 +136,11 @@ class Trial:
         return probe
 
 
+def _may_be_eager(face: Face) -> bool:
+    """Whether torch raised it: what a program checks by itself, and any crash, hang or wrong result, is of compiled code."""
+    return face.signature.kind is OutcomeKind.EXCEPTION and not face.own_check
+
+
 def standing_of(tried: Tried, sought: Sought) -> Standing:
     """What the runs say together. Of a failure that is always there, the majority; else one failure is proof."""
     told = [judged.standing for judged in tried.runs if judged.standing is not Standing.SKIP]
@@ -139,6 +150,13 @@ def standing_of(tried: Tried, sought: Sought) -> Standing:
     if sought.rate < 1.0:
         return Standing.BAD if bad else Standing.GOOD
     return Standing.BAD if 2 * bad > len(told) else Standing.GOOD
+
+
+def taken_up(row: TestedVersion) -> Tried:
+    """The runs behind a row that an earlier bisection wrote down."""
+    failed = Judged(Standing.BAD, row.error, row.note if row.failures == row.runs else None)
+    runs = (*(failed,) * row.failures, *(Judged(Standing.GOOD),) * (row.runs - row.failures))
+    return Tried(runs, row.verdict, log=row.log)
 
 
 def summary_of(ready: Ready, tried: Tried) -> TestedVersion:

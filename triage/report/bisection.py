@@ -71,6 +71,8 @@ def what_next(found: Bisection) -> str | None:
     unit = "commit" if found.axis == "commit" else "version"
     if found.changes:
         return "name the change that is meant: one of its sides with --good, the other with --bad"
+    if seen == {Standing.SKIP}:
+        return "choose other versions or another interpreter (--python 3.11), or name missing packages (--with PACKAGE)"
     if Standing.BAD not in seen:
         other = "" if fixed else f", or ask which one mended it (--find-fix --bad {unit.upper()})"
         return f"name a {unit} with which it fails (--bad {unit.upper()}){other}"

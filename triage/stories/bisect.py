@@ -89,16 +89,14 @@ def bisect(
     emit("bisect_started", directory=str(session.directory), **_outlook(setup, hunt))
     incomplete, code, error = _hunt(hunt, settings)
     hunt.learned()
-    untestable = why_untestable(setup.axis, hunt.results) if error is None and incomplete is None else None
-    if untestable is not None:
-        emit("bisect_ended", directory=str(session.directory), summary=untestable.what, complete=True)
-        raise untestable
     found = _answer(ask, subject, setup, hunt, began, incomplete)
     redactor = redactor_here(Path.cwd(), redact=settings.redact).knowing(found.command)
     report = _write(found, session.directory, subject, redactor)
     emit("bisect_ended", directory=str(session.directory), summary=found.summary, complete=found.complete)
     if error is not None:
         raise error if not hunt.results else _to_be_taken_up(error, session.directory)
+    if incomplete is None and (untestable := why_untestable(setup.axis, hunt.results)) is not None:
+        raise untestable
     return BisectResult(found, session.directory, code if code is not None else exit_code(found), report)
 
 

@@ -106,7 +106,7 @@ class _Sweeping:
     def enrol(self, jobs: Sequence[Job]) -> None:
         """Take the jobs in. What is known of one that has changed since, or is asked in another way, is forgotten."""
         torches: dict[str, str] = {}
-        failed_there: frozenset[str] = failing_in(self.base) if self.base is not None else frozenset()
+        failed_there = failing_in(self.base)
         for place, job in enumerate(jobs):
             python = job.python or self._python
             if python not in torches:
@@ -114,7 +114,7 @@ class _Sweeping:
             digest = job.digest(python, torches[python], self.settings.accuracy)
             directory = self.store.enrol(job.name, place, digest, f"{RUNS}/{job.directory}")
             self._jobs[job.name] = job
-            doubted = job.flaky or job.name in failed_there or self.store.failed_before(job.name)
+            doubted = job.flaky or failed_there(job.name) or self.store.failed_before(job.name)
             answers = self.store.answers(job.name)
             self.scripts[job.name] = JobState(job.name, place, directory, answers, doubted=doubted)
 

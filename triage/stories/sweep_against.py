@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from triage.errors import TriageError
 from triage.model.sweep import Against, Fate, ScriptResult, SweepReport
+from triage.report.redact import redactor_here
 from triage.report.store import load_report
 from triage.report.writing import load_sweep
 from triage.stories.compare_runs import Likeness, compare
@@ -14,17 +16,22 @@ from triage.sweep.same_bug import plain
 _FINE = (Fate.PASSES, Fate.ROUNDING)
 
 
-def failing_in(base: Path) -> frozenset[str]:
-    """The scripts that failed in that sweep. Raises UsageError where it is none."""
-    return frozenset(result.script for result in load_sweep(base).results if result.fate.ended_badly)
+def failing_in(base: Path | None) -> Callable[[str], bool]:
+    """Whether a script failed in that sweep, if there is one. Raises UsageError where it is none."""
+    if base is None:
+        return lambda script: False
+    written = _written()
+    failing = {written(result.script) for result in load_sweep(base).results if result.fate.ended_badly}
+    return lambda script: written(script) in failing
 
 
 def against(found: SweepReport, folder: Path, base: Path) -> Against:
     """How the scripts of both fare, the earlier sweep being that of the directory `base`. Raises UsageError where it is none."""
+    written = _written()
     earlier = load_sweep(base)
     root = base if base.is_dir() else base.parent
-    before = {result.script: result for result in earlier.results if _told(result)}
-    now = {result.script: result for result in found.results if _told(result)}
+    before = {written(result.script): result for result in earlier.results if _told(result)}
+    now = {written(result.script): result for result in found.results if _told(result)}
     kinds: dict[str, list[str]] = {"new": [], "fixed": [], "changed": [], "still": [], "flaky": []}
     for script, result in now.items():
         if script in before:
@@ -37,6 +44,11 @@ def against(found: SweepReport, folder: Path, base: Path) -> Against:
         only_here=tuple(script for script in now if script not in before),
         only_there=tuple(script for script in before if script not in now),
     )
+
+
+def _written() -> Callable[[str], str]:
+    """From the name of a script to the one under which a sweep on disk has it: what is private in its path is taken out."""
+    return redactor_here(Path.cwd()).text
 
 
 def _told(result: ScriptResult) -> bool:

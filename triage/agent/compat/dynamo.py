@@ -1,7 +1,6 @@
 """Dynamo: the names, counts and times of its compiles, its backends, and the scripts of PyTorch's own minifier."""
 
 import functools
-import logging
 import os
 import sys
 
@@ -185,6 +184,8 @@ def stance_setter(torch):
 
 def leave_log_files():
     """In a copy of a process: torch's loggers no longer write into the files of that, TORCH_LOGS_OUT and TORCH_TRACE."""
+    import logging  # not earlier: it has an exit handler, which is to be seen as the program's
+
     for name in list(logging.root.manager.loggerDict):
         if name.split(".")[0] == "torch":
             logger = logging.getLogger(name)

@@ -15,7 +15,6 @@ had printed on each.
 
 import json
 import os
-import random
 import select
 import signal
 import sys
@@ -96,7 +95,8 @@ class Standby(object):
         seconds = time.monotonic() - self._began
         printed = [_printed(number, os.path.join(self._folder, name)) for number, name in enumerate(PRINTED, 1)]
         told, tell = os.pipe()
-        program, drawn = os.getpid(), random.getstate()
+        program, random = os.getpid(), sys.modules["random"]  # of torch
+        drawn = random.getstate()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of threads that are not Python's, and wait
             child = os.fork()
