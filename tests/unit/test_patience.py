@@ -66,7 +66,7 @@ def test_a_hang_is_believed_at_many_times_what_passes_or_what_the_script_itself_
     patience.saw(Verdict.NO_FAILURE, 2.0)
     assert (patience.seconds(), patience.sure()) == (10.0, 20.0)
     patience.saw(Verdict.NO_FAILURE, 15.0)
-    assert (patience.seconds(), patience.sure()) == (37.5, 120.0)
+    assert (patience.seconds(), patience.sure()) == (37.5, 60.0), "a minute is enough"
     assert Patience(60.0).sure() == 60.0
 
 
@@ -75,6 +75,8 @@ def test_what_ended_after_all_teaches_more_patience() -> None:
     patience.saw(Verdict.NO_FAILURE, 8.0)
     patience.saw(Verdict.SAME_FAILURE, 20.0)
     patience.was_short(27.0)
-    assert patience.seconds() == 67.5, "more than the program's own limit"
+    assert patience.seconds() == 60.0, "more than the program's own limit"
     patience.was_short(90.0)
-    assert patience.seconds() == 120.0
+    assert patience.seconds() == 112.5
+    patience.was_short(110.0)
+    assert patience.seconds() == 120.0, "as the script itself"

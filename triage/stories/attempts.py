@@ -25,7 +25,8 @@ from triage.trial.driver import digest
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner
 
-HANG_REDUCTION_SECONDS = 600.0  # of one engine: each candidate that hangs costs its whole limit
+# Of one engine: each candidate that hangs costs its whole limit. A text has more that can go.
+HANG_TEXT_SECONDS, HANG_GRAPH_SECONDS = 600.0, 300.0
 FALLBACK_SECONDS = 120.0
 # The script's own check lies outside the graph; the reproducer compares by itself.
 CHECK_NOTE = "The reproducer compares compiled with eager itself, in the place of the script's own check."
@@ -102,7 +103,7 @@ def texts_for(
 
 def native_engine(conclusion: Conclusion, form: Form | None, patience: Patience | None = None) -> NativeEngine:
     """The reducer of graphs, with the repetitions and the patience that this failure asks for."""
-    seconds = None if patience is None else HANG_REDUCTION_SECONDS
+    seconds = None if patience is None else HANG_GRAPH_SECONDS
     return NativeEngine(form=form, repeats=repeats_for(conclusion), patience=patience, seconds=seconds)
 
 
@@ -123,7 +124,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
         ),
         timeout=timeout,
         patience=patience or Patience(timeout, hangs=False),
-        seconds=SECONDS if patience is None else HANG_REDUCTION_SECONDS,
+        seconds=SECONDS if patience is None else HANG_TEXT_SECONDS,
         neutral=found.session.neutral,
         header=header_of(found, conclusion),
         cancel=found.session.cancel,

@@ -7,7 +7,8 @@ candidate has exceeded a learned limit, it stays: a later one that is just withi
 It is never less than what the program needs until it comes to where it hangs: the candidates that hold all of it need that too.
 
 Where compile time grows with the program, what exceeds a learned limit may only be larger than what passed. So what a search
-ends in is asked once more, with a limit that leaves little doubt (`sure`); where that ends, all had too little patience.
+ends in is asked once more, with a limit that leaves little doubt (`sure`); where that ends, all had too little patience. A minute
+is enough for that: a few operations that do not compile within it are what the person calls a hang, whatever comes later.
 
 Of any other failure a candidate can hang as well, where a loop of the program has lost its end. Those that fail end too then,
 and tell how long one takes; the limit is wider, as it only has to end what would never end, and less wide once many have told.
@@ -22,6 +23,10 @@ from triage.model.stage import Verdict
 FACTOR = 2.5
 LEAST_SECONDS = 10.0
 SURE_FACTOR = 10.0  # times the slowest that passed, as for the script itself (`locate/lateness.py`)
+SURE_SECONDS = 60.0
+CLOSE_FACTOR = (
+    1.25  # times what passes, beyond that: nothing is waited for longer than is needed to tell one from the other
+)
 FACTOR_OF_OTHERS, LEAST_OF_OTHERS = 5.0, 20.0  # where the failure is no hang
 MANY, LEAST_AFTER_MANY = 12, 6.0  # candidates that ended: then one that took long by chance is among them
 
@@ -62,13 +67,14 @@ class Patience:
     def sure(self) -> float:
         """The limit in seconds at which a hang is believed that was found within the other."""
         now = self.seconds()
-        return now if self._slowest is None else max(now, min(self._script, SURE_FACTOR * self._slowest))
+        return now if self._slowest is None else max(now, min(self._script, SURE_SECONDS, SURE_FACTOR * self._slowest))
 
     def was_short(self, seconds: float) -> None:
         """What was said to hang has ended, after so many seconds."""
         with self._lock:
             self._slowest = max(self._slowest or 0.0, seconds)
-            self._most = max(self._most, min(self._script, self._factor * seconds))
+            enough = min(self._factor * seconds, max(SURE_SECONDS, CLOSE_FACTOR * seconds))
+            self._most = max(self._most, min(self._script, enough))
             self._settled = False
 
     def seconds(self) -> float:
