@@ -70,6 +70,8 @@ def summary(
         elif abs(found.good - found.bad) > 1:
             text += "; versions in between were not tested yet"
         text += "."
+        if unlisted := _unlisted(axis, found):
+            text += f" In between, --versions leaves out {_listed(unlisted)}."
         if monotone is False:
             text += f" The history is not monotone: {_history(changes)}."
         return text
@@ -154,6 +156,13 @@ def _change(axis: Axis, near: int, far: int, answers: Mapping[int, Standing]) ->
 def _names(axis: Axis, places: tuple[int, ...]) -> tuple[str, ...]:
     points = axis.from_bad_end()
     return tuple(points[place].name for place in sorted(places, key=lambda place: _age(axis, place)))
+
+
+def _unlisted(axis: Axis, found: Edge) -> tuple[str, ...]:
+    """The releases inside the window that were not asked about, where versions were listed."""
+    points = axis.from_bad_end()
+    ends = sorted(end.release.version for end in (points[found.bad], points[found.good]) if end.release is not None)
+    return tuple(release.name for release in axis.unlisted if ends[0] < release.version < ends[1])
 
 
 def _age(axis: Axis, place: int) -> int:
