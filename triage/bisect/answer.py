@@ -102,7 +102,9 @@ def _nowhere(axis: Axis, results: Results) -> str:
     )
     reason, count = Counter(results[place].error or "" for place in skipped).most_common(1)[0]
     said = reason if count == len(skipped) else f"{reason} (and other reasons)"
-    return f"The script fails in no version that can be tested. {_listed(_names(axis, tuple(skipped)))} could not be: {said}."
+    return (
+        f"The script fails in no version that was tested. {_listed(_names(axis, tuple(skipped)))} could not be: {said}."
+    )
 
 
 def why_untestable(axis: Axis, results: Results) -> TargetError | None:
