@@ -126,6 +126,20 @@ def test_no_change_has_an_exit_status_of_its_own(world, tmp_path):
     assert go(ask(tmp_path), tmp_path / "out2").exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("listed", "left_out"),
+    [
+        (("2.6.0", "2.7.0", "2.8.0"), " In between, --versions leaves out 2.7.1."),
+        (("2.7.0", "2.9.1", "2.10.0"), " In between, --versions leaves out 2.7.1, 2.8.0, 2.9.0."),
+        (("2.6.0", "2.7.1", "2.8.0"), ""),
+        ((), ""),
+    ],
+)
+def test_releases_of_the_window_that_were_not_listed_are_named(world, tmp_path, listed, left_out):
+    found = go(ask(tmp_path, wish=Wish(versions=listed)), tmp_path / "out").found
+    assert found.summary == f"Broken between torch {found.before} (passes) and {found.after} (fails).{left_out}"
+
+
 def test_an_interrupt_leaves_a_partial_answer_that_is_taken_up(world, tmp_path):
     world.raise_at = {"2.8.0": KeyboardInterrupt()}
     done = go(ask(tmp_path), tmp_path / "out")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from triage.errors import UsageError
 from triage.model.sweep import Fate, ScriptResult, SweepReport
 from triage.report.redact import redactor_here
-from triage.report.writing import write_sweep
+from triage.report.writing import load_sweep, write_sweep
 from triage.stories.sweep import exit_code
 from triage.stories.sweep_against import against, failing_in
 
@@ -31,3 +32,21 @@ def test_scripts_outside_of_the_current_directory_are_known_again(tmp_path: Path
     assert exit_code(replace(now, against=found)) == 1
     failed_there = failing_in(tmp_path)
     assert (failed_there("/tmp/somewhere/two.py"), failed_there("/tmp/somewhere/one.py")) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"\x7fELF\xf0\x28", "python is not the sweep.json that a sweep of this version writes."),
+        (b"#!/bin/sh", "python is not the sweep.json that a sweep of this version writes."),
+        (b'{"schema_version": 1}', "python is not the sweep.json that a sweep of this version writes."),
+        (None, "FileNotFoundError: "),
+    ],
+)
+def test_what_is_no_sweep_is_told_in_plain_words(tmp_path: Path, content: bytes | None, why: str) -> None:
+    if content is not None:
+        (tmp_path / "python").write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        load_sweep(tmp_path / "python")
+    assert caught.value.why.startswith(why)
+    assert "directory that an earlier sweep was given" in caught.value.next

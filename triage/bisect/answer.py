@@ -70,6 +70,8 @@ def summary(
         elif abs(found.good - found.bad) > 1:
             text += "; versions in between were not tested yet"
         text += "."
+        if unlisted := _unlisted(axis, found):
+            text += f" In between, --versions leaves out {_listed(unlisted)}."
         if monotone is False:
             text += f" The history is not monotone: {_history(changes)}."
         return text
@@ -100,7 +102,9 @@ def _nowhere(axis: Axis, results: Results) -> str:
     )
     reason, count = Counter(results[place].error or "" for place in skipped).most_common(1)[0]
     said = reason if count == len(skipped) else f"{reason} (and other reasons)"
-    return f"The script fails in no version that can be tested. {_listed(_names(axis, tuple(skipped)))} could not be: {said}."
+    return (
+        f"The script fails in no version that was tested. {_listed(_names(axis, tuple(skipped)))} could not be: {said}."
+    )
 
 
 def why_untestable(axis: Axis, results: Results) -> TargetError | None:
@@ -154,6 +158,13 @@ def _change(axis: Axis, near: int, far: int, answers: Mapping[int, Standing]) ->
 def _names(axis: Axis, places: tuple[int, ...]) -> tuple[str, ...]:
     points = axis.from_bad_end()
     return tuple(points[place].name for place in sorted(places, key=lambda place: _age(axis, place)))
+
+
+def _unlisted(axis: Axis, found: Edge) -> tuple[str, ...]:
+    """The releases inside the window that were not asked about, where versions were listed."""
+    points = axis.from_bad_end()
+    ends = sorted(end.release.version for end in (points[found.bad], points[found.good]) if end.release is not None)
+    return tuple(release.name for release in axis.unlisted if ends[0] < release.version < ends[1])
 
 
 def _age(axis: Axis, place: int) -> int:

@@ -37,10 +37,8 @@ class Wish:
 def release_axis(found: Sequence[Release], wish: Wish) -> Axis:
     """The releases between the ends; with `versions`, exactly those. Raises UsageError where the ends make no sense."""
     unit = "release"
-    if wish.versions:
-        stable = _listed(found, wish.versions)
-    else:
-        stable = [release for release in found if not release.version.is_prerelease and release.version >= OLDEST]
+    every = [release for release in found if not release.version.is_prerelease and release.version >= OLDEST]
+    stable = _listed(found, wish.versions) if wish.versions else every
     if not stable:
         raise UsageError(
             what="There is no version of torch to test.",
@@ -62,7 +60,9 @@ def release_axis(found: Sequence[Release], wish: Wish) -> Axis:
             why="A bisection needs two versions at least: one that passes and one that fails.",
             next="Give ends that differ: triage bisect script.py --good 2.6.0 --bad 2.9.0",
         )
-    return Axis(tuple(Point(release.name, release) for release in chosen), kind, unit)
+    asked = {release.version for release in stable}
+    unlisted = tuple(release for release in every if release.requirement and release.version not in asked)
+    return Axis(tuple(Point(release.name, release) for release in chosen), kind, unit, unlisted=unlisted)
 
 
 def direction(good: Version | date | None, bad: Version | date | None, find_fix: bool) -> Kind:

@@ -65,6 +65,7 @@ class Axis:
     kind: Kind
     unit: str  # release | nightly | commit
     notes: tuple[str, ...] = ()
+    unlisted: tuple[Release, ...] = ()  # what the index has besides, where exactly these points were asked for
 
     @property
     def names(self) -> tuple[str, ...]:

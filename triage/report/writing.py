@@ -69,8 +69,9 @@ def load_sweep(place: Path) -> SweepReport:
             raise ValueError(f"its schema_version is not {SCHEMA_VERSION}")
         return decode(SweepReport, data)
     except (OSError, ValueError, TypeError, KeyError) as error:
+        other = f"{file.name} is not the {SWEEP} that a sweep of this version writes."
         raise UsageError(
             f"{place} is no sweep that can be read.",
-            f"{type(error).__name__}: {error}",
-            "Name the directory that an earlier sweep was given with --out.",
+            f"{type(error).__name__}: {error}" if isinstance(error, OSError) else other,
+            "Name the directory that an earlier sweep was given with --out; the interpreter of a new one goes with --python.",
         ) from error
