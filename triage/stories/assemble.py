@@ -234,6 +234,7 @@ def _reduced_line(found: Findings) -> str | None:
     made, diverging = found.reproduced, _diverging(found)
     if diverging is None and found.given_wrong is not None:
         diverging = found.given_wrong.node
+    diverging = diverging or found.first_wrong
     if diverging is not None and diverging.where:
         return diverging.where
     if made is None or made.graph is None or not made.verified:
