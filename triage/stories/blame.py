@@ -23,7 +23,7 @@ from triage.culprit.first_wrong import FirstWrong, first_wrong
 from triage.culprit.given_wrong import comes_of, given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.inquiry import Inquiry, seconds_of
-from triage.culprit.operation import operator_name, operators_of
+from triage.culprit.operation import operator_name
 from triage.culprit.subsystem import Searched, search_parts
 from triage.culprit.undefined import undefined_conversion
 from triage.environments.files import write_whole
@@ -178,9 +178,10 @@ def _diverging(found: Findings, made: Reproduced, problem: Problem, inquiry: Inq
 def given_to(diverging: GraphNode, first: GraphNode, made: Reproduced, inquiry: Inquiry) -> bool:
     """Whether this operation of the reproducer only makes more of a wrong value, the result of its `first` that is wrong."""
     assert made.graph is not None and made.form is not None
-    name = operator_name(diverging)
-    if name == operator_name(first) or name not in operators_of(made.graph):
-        return False
+    operators = [operator_name(node) for node in made.graph.nodes]
+    name, after = operator_name(diverging), made.graph.nodes.index(first) + 1
+    if name in operators[:after] or name not in operators[after:]:
+        return False  # what is wrong before `first` may be what that was given
     return comes_of(made.graph, made.form, first, inquiry)
 
 
