@@ -123,6 +123,7 @@ def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> Non
     assert "with every step" in " ".join(rounding_notes(it, ROUNDED, amplified=True))
     within = " ".join(rounding_notes(it, replace(ROUNDED, tolerances=0.06), amplified=False))
     assert "which this value passes" in within and "raise rtol" not in within
+    assert "a smaller tolerance" in within  # as an absolute one of 1e-6, of numbers around a million
     assert "differ by 0.05" in told and "the check fails as well" in told
 
 

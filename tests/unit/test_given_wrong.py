@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,8 +24,9 @@ from triage.reduce.printing.printer import Form
 from triage.report.facts import facts
 from triage.report.kinds import is_wanted
 from triage.report.titles import title
-from triage.stories.assemble import exit_code, symptom_of
+from triage.stories.assemble import exit_code, line_to_blame, symptom_of
 from triage.stories.bisect_subject import face_of
+from triage.stories.blame import given_to
 
 M, INDEX = meta(4), meta(4, dtype="int64")
 GRAPH = case(
@@ -117,6 +119,28 @@ def test_nothing_is_asked_of_one_operation_and_of_what_compares_by_itself() -> N
     alone = replace(GRAPH, nodes=GRAPH.nodes[:1], outputs=({"ref": "bins"},))
     assert asked(compiler, alone) is None and asked(compiler, form=Form(check="strides")) is None
     assert not compiler.asked
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_what_makes_more_of_a_wrong_value_is_not_where_values_go_wrong(always: bool) -> None:
+    """The wrong one is small beside the program's others, as `expm1` of 1e-9 is: a quotient by it is seen first."""
+    compiler = Compiler(WRONG, always=always)
+    bins, _, rows = GRAPH.nodes
+    made: Any = SimpleNamespace(graph=GRAPH, form=Form(check="values"))
+    assert given_to(rows, bins, made, inquiry(compiler)) is not always
+    assert not given_to(bins, bins, made, inquiry(compiler))
+    assert not given_to(bins, rows, made, inquiry(compiler))  # it is what the other was given
+    elsewhere = replace(rows, target="torch.cos")  # of the program's graph, and not in the reproducer
+    assert not given_to(elsewhere, bins, made, inquiry(compiler))
+
+
+def test_the_line_is_that_of_the_operation_to_blame_and_not_of_the_last_one() -> None:
+    bins, *rest = (replace(node, where=f"a.py:{line}") for line, node in enumerate(GRAPH.nodes, 1))
+    made = SimpleNamespace(graph=replace(GRAPH, nodes=(bins, *rest)), verified=3)
+    found: Any = SimpleNamespace(reproduced=made, diverging=None, given_wrong=None, first_wrong=bins)
+    assert line_to_blame(found) == "a.py:1"
+    found.first_wrong = None
+    assert line_to_blame(found) == "a.py:3"
 
 
 RAISES = TriageReport(

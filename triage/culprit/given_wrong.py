@@ -72,6 +72,11 @@ def given_wrong(case: GraphCase, form: Form, inquiry: Inquiry, runner: Comparing
     return None
 
 
+def comes_of(case: GraphCase, form: Form, wrong: GraphNode, inquiry: Inquiry) -> bool:
+    """Whether the reproducer passes with what eager computed for this value, which by itself is wrong."""
+    return _passes_with_eagers(observed(Candidate(case, form), inquiry.runner), wrong, inquiry)
+
+
 def _only(whole: Candidate, node: GraphNode) -> Candidate:
     """What computes this value, compared. What comes after it (a check that raises, a backward pass) is left out."""
     after = whole.case.nodes.index(node) + 1

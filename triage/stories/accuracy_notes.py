@@ -214,8 +214,9 @@ def _what_a_check_can_ask(rounding: Rounding, step: tuple[str, int] | None) -> s
     if 0.0 < rounding.tolerances < 1.0:
         return (
             f"That is {rounding.tolerances:.3g} times the default tolerance of torch.testing.assert_close, which this value "
-            "passes. The script's own check asks for the same bits (`==`, `torch.equal`, a hash), or looks at what the program "
-            "makes of them, which may be more with every step. Compare values like this one, with a tolerance."
+            "passes. The script's own check asks for more (the same bits, as `==`, `torch.equal` and a hash do, or a smaller "
+            "tolerance than these numbers can keep), or looks at what the program makes of them, which may be more with every "
+            "step. Compare values like this one, with a tolerance that is in proportion to their size."
         )
     return (
         f"That is {rounding.tolerances:.3g} times the default tolerance of torch.testing.assert_close, which allows for one "

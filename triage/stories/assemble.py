@@ -79,7 +79,7 @@ def assemble(found: Findings) -> TriageReport:
     graph = guilty_graph(walk, conclusion, made.graph if made is not None else None)
     reproducer = reproducer_facts(found)
     doubted = reproducer is not None and reproducer.doubt is not None
-    reduced_line = _reduced_line(found) or only_line(found.cases, graph) or _exit_line(found, conclusion)
+    reduced_line = line_to_blame(found) or only_line(found.cases, graph) or _exit_line(found, conclusion)
     if reduced_line is None and (named := operators_in(conclusion.error)):
         reduced_line = named_line(found.cases, graph, named[0])
     typed = found.target.text() if found.target.script is None else None
@@ -229,11 +229,12 @@ def _tells(name: str) -> bool:
     return _READ_BY_TORCH.match(name) is not None and not _SECRET.search(name)
 
 
-def _reduced_line(found: Findings) -> str | None:
-    """The user's line where values go wrong in the program's graph, else of the last operation that the reduction left."""
+def line_to_blame(found: Findings) -> str | None:
+    """The user's line where values go wrong, in the program's graph or the reproducer's; else of the last operation left."""
     made, diverging = found.reproduced, _diverging(found)
     if diverging is None and found.given_wrong is not None:
         diverging = found.given_wrong.node
+    diverging = diverging or found.first_wrong
     if diverging is not None and diverging.where:
         return diverging.where
     if made is None or made.graph is None or not made.verified:

@@ -20,16 +20,17 @@ from triage.culprit.compiler_parts import AFTER, BEFORE
 from triage.culprit.fake_results import fake_wrong
 from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import FirstWrong, first_wrong
-from triage.culprit.given_wrong import given_wrong
+from triage.culprit.given_wrong import comes_of, given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.inquiry import Inquiry, seconds_of
+from triage.culprit.operation import operator_name
 from triage.culprit.subsystem import Searched, search_parts
 from triage.culprit.undefined import undefined_conversion
 from triage.environments.files import write_whole
 from triage.judge.comparison import AnyWrongOracle, ComparisonOracle, SameKindOracle
 from triage.judge.judgement import Oracle
 from triage.judge.signature import is_refused
-from triage.model.graphcase import GraphCase
+from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.report import Condition, SubsystemSearch
 from triage.model.rungs import DYNAMO_ALONE
 from triage.model.stage import Stage, Symptom
@@ -170,6 +171,18 @@ def _diverging(found: Findings, made: Reproduced, problem: Problem, inquiry: Inq
         [nodes[name] for name in likely],
         replace(inquiry, oracle=AnyWrongOracle(oracle.signature) if isinstance(oracle, ComparisonOracle) else oracle),
     )
+    if first and found.diverging is not None and given_to(found.diverging.node, first[0], made, inquiry):
+        found.diverging = None  # among the program's own values the wrong one is too small to be seen by itself
+
+
+def given_to(diverging: GraphNode, first: GraphNode, made: Reproduced, inquiry: Inquiry) -> bool:
+    """Whether this operation of the reproducer only makes more of a wrong value, the result of its `first` that is wrong."""
+    assert made.graph is not None and made.form is not None
+    operators = [operator_name(node) for node in made.graph.nodes]
+    name, after = operator_name(diverging), made.graph.nodes.index(first) + 1
+    if name in operators[:after] or name not in operators[after:]:
+        return False  # what is wrong before `first` may be what that was given
+    return comes_of(made.graph, made.form, first, inquiry)
 
 
 def _seen(whole: Candidate, runner: CandidateRunner) -> Candidate:
