@@ -1,5 +1,6 @@
 """Runs that begin in the middle of the program: which programs can be copied there, and which runs may begin there."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -52,6 +53,34 @@ def test_what_shares_more_than_its_memory_is_not_copied(tmp_path: Path, opens: s
     )  # fmt: skip
     said = done.stdout.strip()
     assert said.startswith(told) if told else not said
+
+
+REFUSED = f"""
+import importlib, os, sys, types
+sys.path.insert(0, {str(AGENT)!r})
+import boot
+boot.load_agent()
+standby = importlib.import_module("_triage_agent.warm.standby")
+sys.modules["torch"] = None
+standby.compat.stance_setter, standby.compat.may_use_accelerator = lambda torch: print, lambda torch: False
+channel = types.SimpleNamespace(directory=os.path.join(os.getcwd(), "own"))
+copy = standby.Standby(types.SimpleNamespace(channel=channel, alone=lambda: True), "")
+print(copy._refused(), end=";")
+import tempfile
+spool = tempfile.TemporaryDirectory()
+print(copy._refused(), end=";")
+spool.cleanup()
+print(copy._refused())
+"""
+
+
+def test_nor_what_keeps_temporary_files(tmp_path: Path) -> None:
+    (tmp_path / "torchinductor_me").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED], stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=tmp_path, check=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout.strip() == ";it has temporary files;"
 
 
 def test_nor_what_reads_an_input(tmp_path: Path) -> None:
