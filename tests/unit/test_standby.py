@@ -1,8 +1,11 @@
 """Runs that begin in the middle of the program: which programs can be copied there, and which runs may begin there."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +14,8 @@ import pytest
 from triage.agent.warm import standby as agent
 from triage.model.accuracy import Comparison
 from triage.probe import standby
-from triage.probe.launch import Launch
+from triage.probe.forkclient import ForkExit, ForkRequest
+from triage.probe.launch import Cancel, Exit, Launch
 from triage.probe.run import ProbeRequest, _is_plain
 from triage.probe.staging import make_stage
 from triage.probe.standby import Standby
@@ -131,6 +135,49 @@ def test_what_does_not_stand_by_answers_nothing(tmp_path: Path) -> None:
         assert copy.prepare(stage, tmp_path / "out", tmp_path / "err") is None
     finally:
         stage.remove()
+
+
+class Runs:
+    """Runs of one process, whatever is asked; which ends when it is told to."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.process = process
+        self.future: Future[ForkExit] = Future()
+
+    def submit(self, _request: ForkRequest) -> "Future[ForkExit]":
+        return self.future
+
+    def pid_of(self, _future: "Future[ForkExit]") -> int:
+        if self.process.poll() is not None:
+            self.future.set_result(ForkExit(Exit(0, 1.0)))
+        return self.process.pid
+
+    def cancel(self, _future: "Future[ForkExit]") -> None:
+        self.future.set_result(ForkExit(Exit(None, 1.0, cancelled=True)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        ("sleep 20", "it does nothing there"),
+        ("sh -c 'sleep 20; true'; true", "it does nothing there"),
+        ("for i in 1 2 3 4 5 6 7 8; do sleep 0.3; expr $i; done", None),
+    ],
+)
+def test_what_does_nothing_in_a_fork_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, told: "str | None"
+) -> None:
+    monkeypatch.setattr(standby, "IDLE_SECONDS", 1.5)
+    copy = Standby()
+    copy._facts = {"seconds": 0.0}
+    with subprocess.Popen(["sh", "-c", does], stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        try:
+            done = copy._waited(Runs(process), ForkRequest("", tmp_path, 60.0), Cancel())  # type: ignore[arg-type]
+            assert done.error == told and (told or done.code == 0)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
