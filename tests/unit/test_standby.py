@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import Future
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from triage.agent.warm import standby as agent
 from triage.model.accuracy import Comparison
 from triage.probe import standby
 from triage.probe.forkclient import ForkExit, ForkRequest
-from triage.probe.launch import Cancel, Exit, Launch
+from triage.probe.launch import Cancel, Exit, Launch, launch
 from triage.probe.run import ProbeRequest, _is_plain
 from triage.probe.staging import make_stage
 from triage.probe.standby import Standby
@@ -178,6 +180,63 @@ def test_what_does_nothing_in_a_fork_is_not_waited_for(
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+RUNS = f"""
+import importlib, os, signal, sys, time
+sys.path.insert(0, {str(AGENT)!r})
+import boot
+boot.load_agent()
+children = importlib.import_module("_triage_agent.warm.children").Children(())
+pid, _ = children.start({{"id": 1, "root": os.getcwd(), "timeout": 60.0, "script": "train.py"}})
+if pid == 0:
+    signal.signal(signal.SIGTERM, lambda *_: (open("told", "w").close(), os._exit(0)))
+    open("begun", "w").close()
+    time.sleep(60)
+while not os.path.exists("begun"):
+    time.sleep(0.01)
+children.end_all()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_runs_in_a_copy_that_is_to_end_are_told_so(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", RUNS], cwd=tmp_path, check=True, timeout=30)
+    assert (tmp_path / "told").exists()
+
+
+COPY = """
+import json, os, signal, subprocess, sys, time
+copy = subprocess.Popen(["sh", "-c", "trap 'echo > told; exit' TERM; echo > begun; while :; do sleep 0.1; done"],
+                        start_new_session=True)
+while not os.path.exists("begun"):
+    time.sleep(0.01)
+with open("ready.json", "w") as file:
+    json.dump({"pid": copy.pid}, file)
+LAST
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("last", ["time.sleep(60)", "os._exit(0)"])
+def test_and_so_is_the_copy(tmp_path: Path, last: str) -> None:
+    ready, cancel = tmp_path / "ready.json", Cancel()
+    kept: list[Callable[[], None]] = []
+    asked = Launch(
+        (sys.executable, "-c", COPY.replace("LAST", last)), tmp_path, dict(os.environ), tmp_path / "out", tmp_path / "err",
+        standby=ready, keep=lambda let_go: not kept.append(let_go),
+    )  # fmt: skip
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(launch, asked, cancel)
+        while not ready.exists() or not ready.read_text():
+            time.sleep(0.01)
+        if last == "time.sleep(60)":
+            cancel.set()
+        assert run.result(30).cancelled == cancel.is_set()
+    assert bool(kept) != cancel.is_set() and (tmp_path / "told").exists() == cancel.is_set()
+    for let_go in kept:
+        let_go()
+    assert (tmp_path / "told").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -145,7 +145,9 @@ class Standby(object):
             os.replace(path + ".part", path)
             os.write(tell, b"1")
             os.close(tell)
-            begun = forkserver.Server(requests, forkserver.Replies(replies)).serve()
+            server = forkserver.Server(requests, forkserver.Replies(replies))
+            signal.signal(signal.SIGTERM, lambda *_: setattr(server, "open", False))
+            begun = server.serve()
         finally:
             if begun is None:
                 os._exit(0)
