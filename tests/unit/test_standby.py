@@ -16,7 +16,7 @@ import pytest
 from triage.agent.warm import standby as agent
 from triage.model.accuracy import Comparison
 from triage.probe import standby
-from triage.probe.forkclient import ForkExit, ForkRequest
+from triage.probe.forkclient import ForkExit, ForkRequest, ServerGoneError
 from triage.probe.launch import Cancel, Exit, Launch, launch
 from triage.probe.run import ProbeRequest, _is_plain
 from triage.probe.staging import make_stage
@@ -203,6 +203,42 @@ children.end_all()
 def test_runs_in_a_copy_that_is_to_end_are_told_so(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", RUNS], cwd=tmp_path, check=True, timeout=30)
     assert (tmp_path / "told").exists()
+
+
+STANDS_BY = f"""
+import importlib, os, sys, time, types
+sys.path.insert(0, {str(AGENT)!r})
+import boot
+boot.load_agent()
+standby = importlib.import_module("_triage_agent.warm.standby")
+recorder = types.SimpleNamespace(channel=types.SimpleNamespace(directory=os.getcwd()))
+standby.Standby(recorder, sys.argv[1])._in_the_copy(os.pipe()[1], {{"seconds": 0.0, "printed": [0, 0]}})
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_a_copy_whose_triage_was_killed_removes_what_its_runs_had(tmp_path: Path) -> None:
+    stage, own = make_stage(None), tmp_path / "stage" / "forked"
+    own.mkdir(parents=True)
+    try:
+        copy = Standby()
+        folder = copy.prepare(stage, tmp_path / "out", tmp_path / "err")
+        assert folder is not None and copy._pipes is not None
+        subprocess.run([sys.executable, "-c", STANDS_BY, str(folder)], cwd=tmp_path, check=True)
+        while not (folder / standby.READY).exists():
+            time.sleep(0.01)
+        forks = copy._ready()
+        assert forks is not None
+        run = forks.submit(ForkRequest("", own, 60.0, script="train.py"))
+        while forks.pid_of(run) is None:
+            time.sleep(0.01)
+        os.close(copy._pipes[0])
+        with pytest.raises(ServerGoneError):
+            run.result(10)
+        assert not own.parent.exists()
+    finally:
+        stage.remove()
 
 
 COPY = """

@@ -17,6 +17,7 @@ had printed on each.
 import json
 import os
 import select
+import shutil
 import signal
 import sys
 import threading
@@ -148,6 +149,11 @@ class Standby(object):
             server = forkserver.Server(requests, forkserver.Replies(replies))
             signal.signal(signal.SIGTERM, lambda *_: setattr(server, "open", False))
             begun = server.serve()
+            if begun is None and not server.dismissed and _has_ended(requests):
+                for (
+                    root
+                ) in server.roots:  # triage was killed: nobody else is left to remove the directories of its runs
+                    shutil.rmtree(os.path.dirname(root), ignore_errors=True)
         finally:
             if begun is None:
                 os._exit(0)
@@ -242,6 +248,13 @@ def _printed(number, path):
     if size > MOST_PRINTED:
         raise OSError("it has printed too much")
     return size
+
+
+def _has_ended(pipe):
+    try:
+        return not os.read(pipe, 1)
+    except OSError:  # somebody may write to it yet
+        return False
 
 
 def _leave_streams():
