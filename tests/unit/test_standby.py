@@ -1,7 +1,13 @@
 """Runs that begin in the middle of the program: which programs can be copied there, and which runs may begin there."""
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +16,8 @@ import pytest
 from triage.agent.warm import standby as agent
 from triage.model.accuracy import Comparison
 from triage.probe import standby
-from triage.probe.launch import Launch
+from triage.probe.forkclient import ForkExit, ForkRequest, ServerGoneError
+from triage.probe.launch import Cancel, Exit, Launch, launch
 from triage.probe.run import ProbeRequest, _is_plain
 from triage.probe.staging import make_stage
 from triage.probe.standby import Standby
@@ -52,6 +59,34 @@ def test_what_shares_more_than_its_memory_is_not_copied(tmp_path: Path, opens: s
     )  # fmt: skip
     said = done.stdout.strip()
     assert said.startswith(told) if told else not said
+
+
+REFUSED = f"""
+import importlib, os, sys, types
+sys.path.insert(0, {str(AGENT)!r})
+import boot
+boot.load_agent()
+standby = importlib.import_module("_triage_agent.warm.standby")
+sys.modules["torch"] = None
+standby.compat.stance_setter, standby.compat.may_use_accelerator = lambda torch: print, lambda torch: False
+channel = types.SimpleNamespace(directory=os.path.join(os.getcwd(), "own"))
+copy = standby.Standby(types.SimpleNamespace(channel=channel, alone=lambda: True), "")
+print(copy._refused(), end=";")
+import tempfile
+spool = tempfile.TemporaryDirectory()
+print(copy._refused(), end=";")
+spool.cleanup()
+print(copy._refused())
+"""
+
+
+def test_nor_what_keeps_temporary_files(tmp_path: Path) -> None:
+    (tmp_path / "torchinductor_me").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED], stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=tmp_path, check=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout.strip() == ";it has temporary files;"
 
 
 def test_nor_what_reads_an_input(tmp_path: Path) -> None:
@@ -102,6 +137,142 @@ def test_what_does_not_stand_by_answers_nothing(tmp_path: Path) -> None:
         assert copy.prepare(stage, tmp_path / "out", tmp_path / "err") is None
     finally:
         stage.remove()
+
+
+class Runs:
+    """Runs of one process, whatever is asked; which ends when it is told to."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.process = process
+        self.future: Future[ForkExit] = Future()
+
+    def submit(self, _request: ForkRequest) -> "Future[ForkExit]":
+        return self.future
+
+    def pid_of(self, _future: "Future[ForkExit]") -> int:
+        if self.process.poll() is not None:
+            self.future.set_result(ForkExit(Exit(0, 1.0)))
+        return self.process.pid
+
+    def cancel(self, _future: "Future[ForkExit]") -> None:
+        self.future.set_result(ForkExit(Exit(None, 1.0, cancelled=True)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        ("sleep 20", "it does nothing there"),
+        ("sh -c 'sleep 20; true'; true", "it does nothing there"),
+        ("for i in 1 2 3 4 5 6 7 8; do sleep 0.3; expr $i; done", None),
+    ],
+)
+def test_what_does_nothing_in_a_fork_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, told: "str | None"
+) -> None:
+    monkeypatch.setattr(standby, "IDLE_SECONDS", 1.5)
+    copy = Standby()
+    copy._facts = {"seconds": 0.0}
+    with subprocess.Popen(["sh", "-c", does], stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        try:
+            done = copy._waited(Runs(process), ForkRequest("", tmp_path, 60.0), Cancel())  # type: ignore[arg-type]
+            assert done.error == told and (told or done.code == 0)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+RUNS = f"""
+import importlib, os, signal, sys, time
+sys.path.insert(0, {str(AGENT)!r})
+import boot
+boot.load_agent()
+children = importlib.import_module("_triage_agent.warm.children").Children(())
+pid, _ = children.start({{"id": 1, "root": os.getcwd(), "timeout": 60.0, "script": "train.py"}})
+if pid == 0:
+    signal.signal(signal.SIGTERM, lambda *_: (open("told", "w").close(), os._exit(0)))
+    open("begun", "w").close()
+    time.sleep(60)
+while not os.path.exists("begun"):
+    time.sleep(0.01)
+children.end_all()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_runs_in_a_copy_that_is_to_end_are_told_so(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", RUNS], cwd=tmp_path, check=True, timeout=30)
+    assert (tmp_path / "told").exists()
+
+
+STANDS_BY = f"""
+import importlib, os, sys, time, types
+sys.path.insert(0, {str(AGENT)!r})
+import boot
+boot.load_agent()
+standby = importlib.import_module("_triage_agent.warm.standby")
+recorder = types.SimpleNamespace(channel=types.SimpleNamespace(directory=os.getcwd()))
+standby.Standby(recorder, sys.argv[1])._in_the_copy(os.pipe()[1], {{"seconds": 0.0, "printed": [0, 0]}})
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_a_copy_whose_triage_was_killed_removes_what_its_runs_had(tmp_path: Path) -> None:
+    stage, own = make_stage(None), tmp_path / "stage" / "forked"
+    own.mkdir(parents=True)
+    try:
+        copy = Standby()
+        folder = copy.prepare(stage, tmp_path / "out", tmp_path / "err")
+        assert folder is not None and copy._pipes is not None
+        subprocess.run([sys.executable, "-c", STANDS_BY, str(folder)], cwd=tmp_path, check=True)
+        while not (folder / standby.READY).exists():
+            time.sleep(0.01)
+        forks = copy._ready()
+        assert forks is not None
+        run = forks.submit(ForkRequest("", own, 60.0, script="train.py"))
+        while forks.pid_of(run) is None:
+            time.sleep(0.01)
+        os.close(copy._pipes[0])
+        with pytest.raises(ServerGoneError):
+            run.result(10)
+        assert not own.parent.exists()
+    finally:
+        stage.remove()
+
+
+COPY = """
+import json, os, signal, subprocess, sys, time
+copy = subprocess.Popen(["sh", "-c", "trap 'echo > told; exit' TERM; echo > begun; while :; do sleep 0.1; done"],
+                        start_new_session=True)
+while not os.path.exists("begun"):
+    time.sleep(0.01)
+with open("ready.json", "w") as file:
+    json.dump({"pid": copy.pid}, file)
+LAST
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("last", ["time.sleep(60)", "os._exit(0)"])
+def test_and_so_is_the_copy(tmp_path: Path, last: str) -> None:
+    ready, cancel = tmp_path / "ready.json", Cancel()
+    kept: list[Callable[[], None]] = []
+    asked = Launch(
+        (sys.executable, "-c", COPY.replace("LAST", last)), tmp_path, dict(os.environ), tmp_path / "out", tmp_path / "err",
+        standby=ready, keep=lambda let_go: not kept.append(let_go),
+    )  # fmt: skip
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(launch, asked, cancel)
+        while not ready.exists() or not ready.read_text():
+            time.sleep(0.01)
+        if last == "time.sleep(60)":
+            cancel.set()
+        assert run.result(30).cancelled == cancel.is_set()
+    assert bool(kept) != cancel.is_set() and (tmp_path / "told").exists() == cancel.is_set()
+    for let_go in kept:
+        let_go()
+    assert (tmp_path / "told").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -97,9 +97,17 @@ class Forks:
         self._send({"op": "run", "id": number, **encode(request)})
         return future
 
+    def pid_of(self, future: Future[ForkExit]) -> int | None:
+        """The process of the candidate of this future, while it runs."""
+        number = self._number_of(future)
+        return None if number is None else self._pids.get(number)
+
+    def _number_of(self, future: Future[ForkExit]) -> int | None:
+        return next((number for number, known in list(self._waiting.items()) if known is future), None)
+
     def cancel(self, future: Future[ForkExit]) -> None:
         """End the candidate of this future, if it still runs; its future then completes as cancelled."""
-        number = next((number for number, known in list(self._waiting.items()) if known is future), None)
+        number = self._number_of(future)
         if number is not None:
             self._send({"op": "cancel", "id": number})
 

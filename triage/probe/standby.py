@@ -21,6 +21,7 @@ from triage.model.rungs import LADDER
 from triage.probe.forkclient import ForkRequest, Forks, ServerGoneError
 from triage.probe.launch import Cancel, Exit, Launch
 from triage.probe.staging import Stage
+from triage.probe.supervisor import tree_of
 
 # As the agent calls them.
 FOLDER, READY, REQUESTS, REPLIES, PRINTED = "standby", "ready.json", "requests", "replies", ("out", "err")
@@ -28,6 +29,10 @@ RUNGS = tuple(rung.force for rung in LADDER[:-1])  # nothing there builds a kern
 POLL_SECONDS = 0.05
 # What a run may take there once the script as it is has ended: many times what that took from the copy on, with one thread.
 FACTOR, LEAST_SECONDS = 4.0, 10.0
+IDLE_SECONDS, LOOK_SECONDS = (
+    4.0,
+    0.5,
+)  # without any work it waits for what has not been forked with it, a thread of OpenMP's say
 
 
 class Standby:
@@ -125,15 +130,23 @@ class Standby:
     def _waited(self, forks: Forks, request: ForkRequest, cancel: Cancel) -> Exit:
         began = time.monotonic()
         running = forks.submit(request)
-        told = ""
+        told, work = "", _Work()
         while True:
             with contextlib.suppress(NotYetError):
                 done = running.result(POLL_SECONDS).exit
                 break
             limit = self._limit
-            if not told and (cancel.is_set() or (limit is not None and time.monotonic() - began > limit)):
-                told = "cancelled" if cancel.is_set() else "it takes too long there"
-                forks.cancel(running)
+            if told:
+                continue
+            if cancel.is_set():
+                told = "cancelled"
+            elif limit is not None and time.monotonic() - began > limit:
+                told = "it takes too long there"
+            elif work.idle_seconds(forks.pid_of(running)) > IDLE_SECONDS:
+                told = "it does nothing there"
+            else:
+                continue
+            forks.cancel(running)
         if told:
             return Exit(None, done.seconds, cancelled=told == "cancelled", error=told)
         return Exit(done.code, done.seconds + float(self._facts["seconds"]), done.timed_out, done.cancelled, done.error)
@@ -151,3 +164,29 @@ class Standby:
             with log.open("rb") as before, goal.open("wb") as out:
                 out.write(before.read(int(length)))
                 out.write((root / name).read_bytes())
+
+
+class _Work:
+    """How long a process, and all below it, has not computed."""
+
+    def __init__(self) -> None:
+        self._seen = -1
+        self._since = self._looked = time.monotonic()
+
+    def idle_seconds(self, pid: int | None) -> float:
+        """Until the last look, of which there are few."""
+        now = time.monotonic()
+        if pid is not None and now - self._looked > LOOK_SECONDS:
+            self._looked = now
+            done = sum(_ticks(each) for each in tree_of(pid))
+            if done != self._seen:
+                self._seen, self._since = done, now
+        return self._looked - self._since
+
+
+def _ticks(pid: int) -> int:
+    """Of processor time, that of children that have ended included; one that could run counts as if it did."""
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        state, *facts = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return sum(map(int, facts[10:14])) + (time.monotonic_ns() if state in "RD" else 0)
+    return 0

@@ -168,6 +168,13 @@ def end_everything(
         time.sleep(0.05)
 
 
+def _tell_to_end(copy: "int | None") -> None:
+    """The copy of a program tells it to the runs that began in it, and waits a second for them."""
+    if copy is not None:
+        with contextlib.suppress(OSError):
+            os.kill(copy, signal.SIGTERM)
+
+
 def _signal_group(group: int, number: int) -> None:
     with contextlib.suppress(OSError):
         os.killpg(group, number)
@@ -223,6 +230,10 @@ def keep(request: dict[str, Any]) -> None:
         return
     while lifeline() != "cut" and not _is_zombie(Path(f"/proc/{pid}")):
         time.sleep(KEEP_SECONDS)
+    _tell_to_end(pid)
+    limit = time.monotonic() + request.get("grace", 2.0)
+    while time.monotonic() < limit and not _is_zombie(Path(f"/proc/{pid}")):
+        time.sleep(KEEP_SECONDS)
     for _ in range(20):
         left = tree_of(pid) | set(marked_processes(request["identity"])) | set(children_of(os.getpid()))
         left = {each for each in left if not _is_zombie(Path(f"/proc/{each}"))}
@@ -272,7 +283,10 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
     if timed_out and request.get("channel"):
         ask_for_stacks(Path(request["channel"]), request["identity"])
     grace = request.get("grace", 2.0) if (timed_out or cancelled) else 0.3
-    spared = None if cancelled else standing_by(request.get("standby"))
+    spared = standing_by(request.get("standby"))
+    if cancelled:
+        _tell_to_end(spared)
+        spared = None
     ended = process.poll() is not None and not timed_out and not cancelled
     end_everything(process, request["identity"], 0.0 if ended else grace, spared)
     with contextlib.suppress(subprocess.TimeoutExpired):

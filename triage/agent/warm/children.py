@@ -156,9 +156,9 @@ class Children:
         }
 
     def end_all(self):
-        """Kill every child and wait for all of them: the orchestrator has gone."""
+        """End every child and wait for all of them: the orchestrator has gone."""
         for child in self.running.values():
-            child.signal(signal.SIGKILL)
+            child.end("cancelled", child.grace)
         limit = time.monotonic() + 5.0
         while self.running and time.monotonic() < limit:
             self.look()

@@ -83,6 +83,7 @@ class Server:
         self.buffer = bytearray()
         self.open = True
         self.dismissed = False
+        self.roots = set()  # directories of what was asked for
         self.begun = None  # in a child: the program that it is to be
         self.wake_read, self.wake_write = os.pipe()
         for descriptor in (self.wake_read, self.wake_write):
@@ -142,6 +143,7 @@ class Server:
             self.dismissed = True
             return
         began = time.monotonic()
+        self.roots.add(request["root"])
         try:
             pid, streams = self.children.start(request)
         except OSError as error:

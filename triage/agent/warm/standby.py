@@ -6,7 +6,8 @@ that call: so the program is forked there, before anything was compiled, and the
 
 Such a run counts only where it passes, as everything says that it will: all others are made anew, from the beginning. It has one
 thread for its kernels, since the threads of OpenMP do not outlive a fork. Of a program that a copy would share more with than its
-memory nothing is copied: files that it writes over, sockets and pipes, shared memory, threads, other processes, a GPU.
+memory nothing is copied: temporary files and files that it writes over, sockets and pipes, shared memory, threads, other
+processes, a GPU.
 
 `standby` of the config is the directory in which the pipes lie, links to where the program's output and errors are kept, and
 where `ready.json` is put: `{"pid", "seconds", "printed"}`, how long the program had run when it was copied, and how many bytes it
@@ -16,6 +17,7 @@ had printed on each.
 import json
 import os
 import select
+import shutil
 import signal
 import sys
 import threading
@@ -53,6 +55,8 @@ class Standby(object):
         self._recorder, self._folder = recorder, folder
         written = (recorder.channel.directory, os.environ.get("TORCH_LOGS_OUT"), os.environ.get("TORCH_TRACE"))
         self._own = tuple(os.path.abspath(path) for path in written if path)  # what we write into in this process
+        self._temporary = os.environ.get("TMPDIR", "")  # of this run alone
+        self._there = _files_in(self._temporary)
         self._began = time.monotonic()
 
     def may_come(self):
@@ -85,6 +89,8 @@ class Standby(object):
             return "it has threads"
         if signal.getsignal(signal.SIGCHLD) is not signal.SIG_DFL:
             return "it waits for the end of processes"
+        if _files_in(self._temporary) - self._there:  # the first run that ends might remove them
+            return "it has temporary files"
         try:
             return _shared(self._own)
         except (OSError, ValueError) as error:
@@ -140,7 +146,14 @@ class Standby(object):
             os.replace(path + ".part", path)
             os.write(tell, b"1")
             os.close(tell)
-            begun = forkserver.Server(requests, forkserver.Replies(replies)).serve()
+            server = forkserver.Server(requests, forkserver.Replies(replies))
+            signal.signal(signal.SIGTERM, lambda *_: setattr(server, "open", False))
+            begun = server.serve()
+            if begun is None and not server.dismissed and _has_ended(requests):
+                for (
+                    root
+                ) in server.roots:  # triage was killed: nobody else is left to remove the directories of its runs
+                    shutil.rmtree(os.path.dirname(root), ignore_errors=True)
         finally:
             if begun is None:
                 os._exit(0)
@@ -174,6 +187,13 @@ class Standby(object):
             for module in (torch.compiler, sys.modules.get("torch._dynamo")):
                 if module is not None:
                     is_compiling.patch(module, recorder)
+
+
+def _files_in(folder):
+    try:
+        return set(os.listdir(folder))
+    except OSError:
+        return set()
 
 
 def _shared(own):
@@ -228,6 +248,13 @@ def _printed(number, path):
     if size > MOST_PRINTED:
         raise OSError("it has printed too much")
     return size
+
+
+def _has_ended(pipe):
+    try:
+        return not os.read(pipe, 1)
+    except OSError:  # somebody may write to it yet
+        return False
 
 
 def _leave_streams():
