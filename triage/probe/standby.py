@@ -29,10 +29,8 @@ RUNGS = tuple(rung.force for rung in LADDER[:-1])  # nothing there builds a kern
 POLL_SECONDS = 0.05
 # What a run may take there once the script as it is has ended: many times what that took from the copy on, with one thread.
 FACTOR, LEAST_SECONDS = 4.0, 10.0
-IDLE_SECONDS, LOOK_SECONDS = (
-    4.0,
-    0.5,
-)  # without any work it waits for what has not been forked with it, a thread of OpenMP's say
+# Without any work it waits for what was not forked with it, a thread of OpenMP's say.
+IDLE_SECONDS, LOOK_SECONDS = 4.0, 0.5
 
 
 class Standby:

@@ -150,9 +150,8 @@ class Standby(object):
             signal.signal(signal.SIGTERM, lambda *_: setattr(server, "open", False))
             begun = server.serve()
             if begun is None and not server.dismissed and _has_ended(requests):
-                for (
-                    root
-                ) in server.roots:  # triage was killed: nobody else is left to remove the directories of its runs
+                # Triage was killed: nobody else is left to remove the directories of its runs.
+                for root in server.roots:
                     shutil.rmtree(os.path.dirname(root), ignore_errors=True)
         finally:
             if begun is None:
