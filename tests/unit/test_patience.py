@@ -70,6 +70,14 @@ def test_a_hang_is_believed_at_many_times_what_passes_or_what_the_script_itself_
     assert Patience(60.0).sure() == 60.0
 
 
+def test_beyond_a_minute_a_hang_is_waited_for_no_longer_than_tells_it_from_what_passes() -> None:
+    patience = Patience(103.0, script=120.0)
+    patience.was_short(44.0)
+    assert patience.seconds() == 60.0
+    patience.was_short(80.0)
+    assert patience.seconds() == 100.0
+
+
 def test_what_ended_after_all_teaches_more_patience() -> None:
     patience = Patience(30.0, script=120.0)
     patience.saw(Verdict.NO_FAILURE, 8.0)

@@ -73,8 +73,7 @@ class Patience:
         """What was said to hang has ended, after so many seconds."""
         with self._lock:
             self._slowest = max(self._slowest or 0.0, seconds)
-            enough = min(self._factor * seconds, max(SURE_SECONDS, CLOSE_FACTOR * seconds))
-            self._most = max(self._most, min(self._script, enough))
+            self._most = max(self._most, min(self._script, self._wide(seconds)))
             self._settled = False
 
     def seconds(self) -> float:
@@ -82,4 +81,10 @@ class Patience:
         if self._slowest is None:
             return self._most
         least = LEAST_AFTER_MANY if self._ended >= MANY and not self._hangs else self._least
-        return min(self._most, max(least, self._factor * self._slowest))
+        return min(self._most, max(least, self._wide(self._slowest)))
+
+    def _wide(self, slowest: float) -> float:
+        """So far above what passes that what takes longer does not."""
+        if not self._hangs:
+            return self._factor * slowest
+        return min(self._factor * slowest, max(SURE_SECONDS, CLOSE_FACTOR * slowest))
