@@ -64,7 +64,7 @@ def test_a_hang_is_believed_at_many_times_what_passes_or_what_the_script_itself_
     patience = Patience(60.0, script=120.0)
     assert patience.sure() == 60.0, "nothing is known that passes"
     patience.saw(Verdict.NO_FAILURE, 2.0)
-    assert (patience.seconds(), patience.sure()) == (10.0, 20.0)
+    assert (patience.seconds(), patience.sure()) == (10.0, 60.0)
     patience.saw(Verdict.NO_FAILURE, 15.0)
     assert (patience.seconds(), patience.sure()) == (37.5, 60.0), "a minute is enough"
     assert Patience(60.0).sure() == 60.0

@@ -22,8 +22,7 @@ from triage.model.stage import Verdict
 
 FACTOR = 2.5
 LEAST_SECONDS = 10.0
-SURE_FACTOR = 10.0  # times the slowest that passed, as for the script itself (`locate/lateness.py`)
-SURE_SECONDS = 60.0
+SURE_SECONDS = 60.0  # as a fresh process has to show it
 CLOSE_FACTOR = (
     1.25  # times what passes, beyond that: nothing is waited for longer than is needed to tell one from the other
 )
@@ -67,7 +66,7 @@ class Patience:
     def sure(self) -> float:
         """The limit in seconds at which a hang is believed that was found within the other."""
         now = self.seconds()
-        return now if self._slowest is None else max(now, min(self._script, SURE_SECONDS, SURE_FACTOR * self._slowest))
+        return now if self._slowest is None else max(now, min(self._script, SURE_SECONDS))
 
     def was_short(self, seconds: float) -> None:
         """What was said to hang has ended, after so many seconds."""
