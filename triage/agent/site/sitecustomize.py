@@ -67,7 +67,7 @@ def _install(config):
         if config.get("standby"):
             from _triage_agent.warm import standby
 
-            standby.install(recorder, config)
+            recorder.standby = standby.Standby(recorder, config["standby"])
 
 
 def _safely(function, *given):

@@ -42,12 +42,6 @@ FIONREAD = 0x541B  # asm-generic/ioctls.h
 MOST_PRINTED = 1024 * 1024  # of which all is kept (`probe/supervisor.py`)
 
 
-def install(recorder, config):
-    """Where the probe asks for it."""
-    if config.get("standby"):
-        recorder.standby = Standby(recorder, config["standby"])
-
-
 class Standby(object):
     """Made before the program begins, and gone once a compiled function has been called."""
 
