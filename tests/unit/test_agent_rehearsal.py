@@ -76,3 +76,13 @@ def test_the_state_of_random_numbers_on_the_gpu_is_left_alone_for_as_long_as_it_
         assert torch.cuda.get_rng_state("cuda") == "cpu"
         torch.cuda.set_rng_state("cpu")
     assert torch.cuda.get_rng_state is raises and torch.cuda.set_rng_state is raises
+
+
+def test_what_each_fork_would_hash_anew_is_hashed_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The packages of another torch, and a Triton that is not there, are no hindrance."""
+    warmup = importlib.import_module(f"{boot.PACKAGE}.warm.warmup")
+    made: list[str] = []
+    fake = SimpleNamespace(torch_key=lambda: made.append("torch"), __path__=[])
+    monkeypatch.setattr(warmup, "importlib", SimpleNamespace(import_module=lambda _: fake))
+    warmup._know_patterns_and_hashes()
+    assert made == ["torch"]

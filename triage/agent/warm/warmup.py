@@ -4,6 +4,7 @@ import contextlib
 import gc
 import importlib
 import os
+import pkgutil
 import platform
 import sys
 import threading
@@ -31,15 +32,27 @@ LATER = (
     "torch.utils._filelock",
     "numpy",
 )
-# The same for kernels of a GPU. Importing them calls no driver (measured with torch 2.11 and Triton 3.6).
+# The same for kernels of a GPU, and what Inductor imports at its first compile, which there is none of beside a GPU. Importing
+# them calls no driver (measured with torch 2.11 and Triton 3.6).
 LATER_FOR_GPUS = (
+    "torch.distributed.tensor.experimental._attention",
     "torch._inductor.codegen.cuda_combined_scheduling",
+    "torch._inductor.codegen.halide",
+    "torch._inductor.codegen.pallas",
     "torch._inductor.codegen.triton",
     "torch._inductor.codegen.triton_combo_kernel",
     "torch._inductor.cudagraph_trees",
+    "torch._inductor.fx_passes.fuse_attention",
+    "torch._inductor.fx_passes.mkldnn_fusion",
+    "torch._inductor.fx_passes.pad_mm",
+    "torch._inductor.fx_passes.quantization",
     "torch._inductor.runtime.triton_heuristics",
     "triton.compiler.code_generator",
 )
+# Packages of patterns, a module each.
+PATTERNS = "torch._inductor.fx_passes.serialized_patterns"
+# What a cache's key begins with: hashes of all of torch's source and of all of Triton, 400 MB, that each process makes once.
+HASHES = (("torch._inductor.codecache", "torch_key"), ("torch._inductor.runtime.triton_compat", "triton_key"))
 
 
 def warm_up(shared, as_it_is=False):
@@ -96,6 +109,7 @@ def _beside_accelerator(torch, shared):
     os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")  # never the user's
     try:
         rehearsal.load_driver()
+        _know_patterns_and_hashes()
 
         def warm():
             with rehearsal.left_alone(torch):
@@ -104,6 +118,16 @@ def _beside_accelerator(torch, shared):
         return not rehearsal.what_fails_in_a_child(torch, after=warm) and warm()
     finally:
         del os.environ["TRITON_CACHE_DIR"]
+
+
+def _know_patterns_and_hashes():
+    """What elsewhere the first little compile leaves behind."""
+    with contextlib.suppress(Exception):  # another torch has others, and a Triton that is not there no hash
+        for module in pkgutil.iter_modules(importlib.import_module(PATTERNS).__path__):
+            importlib.import_module("%s.%s" % (PATTERNS, module.name))
+    for module, name in HASHES:
+        with contextlib.suppress(Exception):
+            getattr(importlib.import_module(module), name)()
 
 
 class _Silent(object):
