@@ -20,9 +20,9 @@ from triage.locate.conclude import Conclusion
 from triage.model.accuracy import WrongResult
 from triage.model.codec import decode, encode, unknown_fields
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
-from triage.model.outcome import AgentNotes, Outcome
+from triage.model.outcome import AgentNotes, BoundaryPoint, Outcome
 from triage.model.rungs import LADDER
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.graphs import graph_of, read_graphs
 from triage.probe.run import Probe
 from triage.stories.captured import NO_GRAPH, captured, named_line, passes_alone
@@ -182,12 +182,25 @@ def test_a_file_that_cannot_be_read_is_told_and_the_others_are_kept(tmp_path):
     assert found.problems[0] == "graph_0.json: a graph has no field colour"
 
 
-def captured_from(*graphs: Path, missing: tuple[str, ...] = ()) -> tuple[tuple[GraphCase, ...], str | None]:
+def captured_from(
+    *graphs: Path, missing: tuple[str, ...] = (), direction: Direction | None = None, backwards: int = 0
+) -> tuple[tuple[GraphCase, ...], str | None]:
     outcome = Outcome(OutcomeKind.EXCEPTION)
-    notes = dataclasses.replace(AgentNotes(), missing=missing)
+    notes = dataclasses.replace(AgentNotes(), missing=missing, point=BoundaryPoint(1, backwards))
     probe = Probe("inductor", "inductor", outcome, None, notes, Path("x"), graphs)
     walk: Any = SimpleNamespace(checked=None, rungs=LADDER, own_rung=LADDER[-1], seen={"inductor": [probe]})
-    return captured(walk, Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, settled=True, failing=LADDER[-1]))
+    return captured(
+        walk, Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, settled=True, failing=LADDER[-1], direction=direction)
+    )
+
+
+def test_a_backward_pass_that_the_script_itself_never_took_is_left_out_too(tmp_path):
+    """AOTAutograd traces it ahead; eager cannot take it where an operator has none."""
+    called = files(tmp_path, json.dumps(encode(dataclasses.replace(GRAPH, level="dynamo"))))
+    cases, _ = captured_from(*called, direction=Direction.BACKWARD)
+    assert [(each.backward, each.direction) for each in cases] == [(True, "backward"), (False, "backward")]
+    cases, _ = captured_from(*called, direction=Direction.BACKWARD, backwards=1)
+    assert [each.backward for each in cases] == [True]
 
 
 def test_a_run_goes_on_without_the_graph_and_says_so(tmp_path):

@@ -111,13 +111,17 @@ def _wrong_otherwise(walk: Walk, conclusion: Conclusion) -> set[str]:
 
 
 def directed(case: GraphCase, conclusion: Conclusion, probe: Probe) -> list[GraphCase]:
-    """The case with the backward pass that the failure needs; both ways where the script's own check does not tell."""
+    """The case with the backward pass that the failure needs; both ways where the script's own check does not tell.
+
+    Both too where the script itself takes no gradient: of the whole one, that AOTAutograd traces ahead, eager may not be capable.
+    """
     if case.level != "dynamo":
         return [case]
     order = 2 if probe.notes.double_backward else 1
     training = replace(case, backward=True, backward_order=order)
     if conclusion.direction is Direction.BACKWARD:
-        return [replace(training, direction="backward")]
+        both = [training] if probe.notes.point.backwards else [training, case]
+        return [replace(each, direction="backward") for each in both]
     unknown = conclusion.wrong is None and conclusion.outcome is not None and is_script_check(conclusion.outcome)
     if unknown and probe.notes.point.backwards:
         return [case, training]
