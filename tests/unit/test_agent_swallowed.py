@@ -134,3 +134,22 @@ def test_a_long_message_keeps_both_ends_and_the_compilers_errors() -> None:
     assert len(found) < 25_000
     assert found.startswith("begin") and found.endswith("end")
     assert "main.cpp:21:58: error: no matching function" in found and "characters left out" in found
+
+
+class Recording:
+    """As torch.cuda.graph: its end says that something was wrong before."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        raise RuntimeError("CUDA error: operation failed due to a previous error during capture\nSearch for ...")
+
+
+def test_what_a_recording_was_spoiled_by_is_told_with_its_end() -> None:
+    try:
+        with Recording():
+            raise ValueError("CUDA error: operation not permitted when stream is capturing")
+    except RuntimeError as error:
+        found = describe_exception.describe(error, "call")
+    assert found["cause"]["type"] == "ValueError" and found["cause"]["frames"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -319,6 +320,14 @@ def test_a_graph_is_run_to_the_end_of_its_kernels_where_these_fail(tmp_path: Pat
     for message, waits in ((cuda("device-side assert triggered"), True), ("bad operand", False)):
         signature = failed("RuntimeError", message)
         assert form_for(Problem(signature, Stage.INDUCTOR, "inductor", None, (case,), tmp_path), case).waits is waits
+
+
+def test_a_graph_is_called_until_cuda_graphs_play_it_again(tmp_path: Path) -> None:
+    case = GraphCase("dynamo", (), (), ())
+    for frame, times in (("torch/_inductor/cudagraph_trees.py:_record", 3), ("torch/_inductor/graph.py:run", 1)):
+        signature = replace(failed("RuntimeError", "bad operand"), frames=(frame,))
+        problem = Problem(signature, Stage.INDUCTOR, "inductor", None, (case,), tmp_path)
+        assert form_for(problem, case).times == times
 
 
 @pytest.mark.parametrize(

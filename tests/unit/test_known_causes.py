@@ -9,7 +9,7 @@ import pytest
 
 from triage.culprit.known_causes import TABLE, Row
 from triage.culprit.match_known_cause import known_row, lies_in_environment, told_cause
-from triage.model.outcome import CompileCall, Outcome, RaisedException
+from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.report import KnownCause
 from triage.model.stage import OutcomeKind, Stage
 
@@ -150,6 +150,16 @@ def test_the_cause_is_found_below_wrappers() -> None:
     for outer in (failed("InductorError", "E: x", inner=inner), failed("InductorError", "E: x", cause=inner)):
         found = known_cause(outer, Stage.INDUCTOR)
         assert found.id == "no_cxx_compiler"
+
+
+def test_an_operator_of_the_programs_own_may_not_wait_while_it_is_recorded() -> None:
+    """Where Inductor records an operation of torch's that waits, that is a bug."""
+    said = "CUDA error: operation not permitted when stream is capturing\nSearch for ..."
+    for file, cause in (("torch/_library/custom_ops.py", "cudagraph_operator_waits"), ("torch/_ops.py", None)):
+        first = RaisedException("torch.AcceleratorError", said, frames=(Frame(f"/x/{file}", 382, "wrapped_fn", ""),))
+        late = failed("torch.AcceleratorError", "CUDA error: operation failed due to a previous error", cause=first)
+        found = known_cause(late, Stage.INDUCTOR)
+        assert (found.id if found is not None else None) == cause
 
 
 def test_memory_is_the_scripts_matter_only_without_the_compiler() -> None:

@@ -344,3 +344,10 @@ def test_a_script_whose_kernel_fails_waits_for_the_gpu_after_each_run():
     assert "synchronize" not in print_case(one)
     made = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
     assert "synchronize" not in print_case(made, form=Form(waits=True))
+
+
+def test_what_cuda_graphs_fail_with_comes_in_a_later_call():
+    on_gpu = {"device": "cuda:0"}
+    one = case([tensor("x", 4, **on_gpu)], [node("y", "torch.relu", "%x", out=meta(4, **on_gpu))], "%y")
+    text = print_case(one, form=Form(times=3))
+    assert text.endswith(f"f(x)  # eager works\ncompiled = {COMPILED[:-1]})\nfor _ in range(3):\n    compiled(x)\n")

@@ -38,8 +38,9 @@ class CureStatement:
 class Row:
     """`types` are class names without module (empty: any), `says` is searched in the text; all that is given must hold.
 
-    `statement` is for a cure that is one line, the same in every program; it is tried on the script. `environment` says that
-    the cause lies in the machine: whatever is built there fails, and no line, operation or part of the compiler is to blame.
+    `through` is searched in the names of the files that a traceback goes through. `statement` is for a cure that is one line,
+    the same in every program; it is tried on the script. `environment` says that the cause lies in the machine: whatever is
+    built there fails, and no line, operation or part of the compiler is to blame.
     """
 
     id: str
@@ -49,6 +50,7 @@ class Row:
     cure: str
     reference: str
     unless: str = ""
+    through: str = ""
     stages: tuple[Stage, ...] = ()  # empty: any
     fullgraph: bool = False  # a call of torch.compile asked for it
     kinds: tuple[OutcomeKind, ...] = (OutcomeKind.EXCEPTION,)
@@ -319,6 +321,17 @@ TABLE: tuple[Row, ...] = (
         "Clone what is kept outside of the compiled function, or do without CUDA graphs "
         '(no mode="reduce-overhead"); torch.compiler.cudagraph_mark_step_begin() tells where an iteration begins.',
         f"{DOCS}/torch.compiler_cudagraph_trees.html",
+    ),
+    Row(
+        "cudagraph_operator_waits",
+        (),
+        r"CUDA error: operation not permitted when stream is capturing",
+        "A custom operator waits for the GPU (`item`, `cpu`, a print) while its call is recorded into a CUDA graph, which can "
+        "hold no such thing; Inductor does not see inside of it.",
+        "Give the operator the tag torch.Tag.cudagraph_unsafe, which keeps it out of the recording, or let it do without "
+        'waiting, or do without CUDA graphs (no mode="reduce-overhead").',
+        f"{DOCS}/torch.compiler_cudagraph_trees.html",
+        through=r"\btorch/_library/custom_ops\.py$",
     ),
     Row(
         "cache_not_writable",

@@ -42,6 +42,8 @@ def _holds(row: Row, outcome: Outcome, stage: Stage, calls: Sequence[CompileCall
         return False
     if row.fullgraph and calls and not any(call.fullgraph for call in calls):
         return False
+    if row.through and not any(re.search(row.through, file) for file in _files(outcome)):
+        return False
     texts = list(_texts(outcome, printed))
     if row.unless and any(re.search(row.unless, text) for _, text in texts):
         return False
@@ -50,18 +52,27 @@ def _holds(row: Row, outcome: Outcome, stage: Stage, calls: Sequence[CompileCall
 
 def _texts(outcome: Outcome, printed: str) -> Iterator[tuple[str, str]]:
     """(class name, text) of the exception, of what it wraps and of what those were raised from; then what was printed."""
-    waiting: list[RaisedException | None] = [outcome.exception]
-    while waiting:
-        error = waiting.pop(0)
-        if error is None:
-            continue
+    for error in _chain(outcome):
         yield error.type.rsplit(".", 1)[-1], error.message
         wrapped = re.match(r"(?:backend='\w+' raised:\s*)?(\w+): ", error.message)
         if wrapped is not None:  # a wrapper whose inner exception was not kept: its text begins with the type
             yield wrapped.group(1), error.message[wrapped.end() :]
-        waiting += [error.inner, error.cause]
     yield "", outcome.detail
     yield "", printed
+
+
+def _files(outcome: Outcome) -> Iterator[str]:
+    return (frame.file for error in _chain(outcome) for frame in error.frames)
+
+
+def _chain(outcome: Outcome) -> Iterator[RaisedException]:
+    """The exception, what it wraps and what those were raised from."""
+    waiting: list[RaisedException | None] = [outcome.exception]
+    while waiting:
+        error = waiting.pop(0)
+        if error is not None:
+            yield error
+            waiting += [error.inner, error.cause]
 
 
 def _sought(row: Row, outcome: Outcome) -> str:

@@ -29,6 +29,7 @@ _OF_KERNEL_TEXT = ("CompilationError", "CompileTimeAssertionFailure", "Unsupport
 _CARET = re.compile(r"^[ \t]*\^[ \t]*$", re.MULTILINE)
 _PLACE = re.compile(r"\Aat \d+:\d+:\s*(?:<source \w+>)?")
 _BUILT_FOR_GPU = re.compile(r"\btriton|_cuda|cudagraph")
+_CUDA_GRAPHS = re.compile(r"\Atorch/(?:_inductor/cudagraph_trees|cuda/graphs)\.py:")
 _PTXAS = re.compile(r"^ptxas\S* (?:.*?, line \d+; )?(?:error|fatal) *: *(.+)", re.MULTILINE)
 _NO_CONFIG = re.compile(r"\A\s*No valid triton configs\. (?P<type>\w+): (?P<rest>.*)\Z", re.DOTALL)
 
@@ -51,6 +52,15 @@ def is_gpus_own(name: str, message: str, frames: Sequence[str]) -> bool:
     """Whether an error of this type, message and torch frames can come of a GPU's kernel or its compiler alone."""
     own = is_of_kernel_text(name) or name in ("OutOfResources", "PTXASError")
     return own or is_asynchronous(message) or any(_BUILT_FOR_GPU.search(frame) for frame in frames)
+
+
+def compiled_calls(frames: Sequence[str]) -> int:
+    """How often a compiled function is called until it fails in these torch frames.
+
+    CUDA graphs run a first call as it is, record a second, and play that again from the third on
+    (torch/_inductor/cudagraph_trees.py).
+    """
+    return 3 if any(_CUDA_GRAPHS.match(frame) for frame in frames) else 1
 
 
 def is_of_kernel_text(name: str) -> bool:

@@ -23,6 +23,7 @@ _USER_CODE = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P
 _TOLD_BY = ("concurrent.futures.process._RemoteTraceback", "multiprocessing.pool.RemoteTraceback")
 _IN_A_MESSAGE = re.compile(r"\nOriginal Traceback \(most recent call last\):\n|terminated with the following error:\n")
 _START = "Traceback (most recent call last):\n"
+_RECORDING_ENDED = "operation failed due to a previous error during capture"  # cudaErrorStreamCaptureInvalidated
 _FRAMES = re.compile(r'^ +File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
@@ -64,9 +65,13 @@ def _cause(error):
 
 
 def _reason(error):
-    """What an exception was raised from. Dynamo re-raises its own `from None`, and only the context has the first one."""
+    """What an exception was raised from. Dynamo re-raises its own `from None`, and only the context has the first one.
+
+    So has that of a CUDA graph which cannot be recorded: its end says no more than that something was wrong before it.
+    """
     own = type(error).__module__ == "torch._dynamo.exc"
-    return error.__cause__ or (error.__context__ if own else None)
+    late = _RECORDING_ENDED in _message(error) and not error.__suppress_context__
+    return error.__cause__ or (error.__context__ if own or late else None)
 
 
 def _type_name(kind):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from triage.judge.device import is_asynchronous
+from triage.judge.device import compiled_calls, is_asynchronous
 from triage.judge.judgement import RefusedError
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS, knows_modes
@@ -39,7 +39,8 @@ def starts(problem: Problem, form: Form | None) -> list[tuple[Start, ...]]:
 def form_for(problem: Problem, case: GraphCase) -> Form:
     """A person's calls at the Dynamo level; the recorded overloads at the ATen level, to be spelled nicely at the end."""
     check = "values" if problem.signature.kind is OutcomeKind.WRONG_RESULT else "exception"
-    return Form(nice=case.level == "dynamo", check=check, waits=is_asynchronous(problem.signature.message))
+    waits, times = is_asynchronous(problem.signature.message), compiled_calls(problem.signature.frames)
+    return Form(nice=case.level == "dynamo", check=check, waits=waits, times=times)
 
 
 def _starts(problem: Problem, case: GraphCase, form: Form | None) -> Iterator[Start]:

@@ -42,6 +42,7 @@ class Calls:
     leaves: tuple[str, ...] = ()  # parameters whose gradients are compared
     arriving: Mapping[int, str] = field(default_factory=dict)
     waits: bool = False  # for the GPU, behind each of the two runs
+    times: int = 1  # that the compiled function is called
 
 
 WAIT = "torch.cuda.synchronize()"
@@ -71,10 +72,12 @@ def exception_lines(calls: Calls) -> list[str]:
     arguments = compiled_arguments(calls)
     single = f"{calls.compiled}({arguments})"
     last = step(calls, single)
-    if max(map(len, last)) > 118:
+    if calls.times > 1 or max(map(len, last)) > 118:
         lines.append(f"compiled = {calls.compiled}")
         last = step(calls, f"compiled({arguments})")
     last += wait
+    if calls.times > 1:
+        last = [f"for _ in range({calls.times}):", *("    " + line for line in last)]
     return lines + last if outside else in_modes(calls.modes, lines + last)
 
 

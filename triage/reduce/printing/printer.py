@@ -48,6 +48,7 @@ class Form:
     `fine` judges values too that are so small that `same` takes any two of them for equal.
     `seeded` seeds what is drawn at random, if anything is; where values are compared it is always seeded.
     `waits`: a kernel of a GPU fails, which is told of by whoever waits for it; so the script does, at the end of each run.
+    `times` is how often the compiled function is called, where the failure shows as itself.
     `observe` is no check: the script runs eagerly, and writes down what it returns.
     """
 
@@ -61,6 +62,7 @@ class Form:
     zeros: bool = False
     seeded: bool = True
     waits: bool = False
+    times: int = 1
 
     @property
     def compares_values(self) -> bool:
@@ -248,6 +250,7 @@ class _Script:
             fresh=facts.aliased(self.arguments, self.changed),
             arriving=self.arriving,
             waits=self.form.waits and self._is_on_gpu(),
+            times=self.form.times,
             leaves=tuple(self.titles[item.name] for item in facts.leaves(self.case, self.arguments, self.live)),
         )
 
