@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from minifier_outcomes import OK, OTHER, SAME, failed, trace
+from printer_cases import node
 
 from triage.judge.comparison import CheckOracle
 from triage.judge.judgement import CandidateResult
@@ -19,7 +20,7 @@ from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.minifier.checkpoints import Checkpoint
-from triage.reduce.minifier.choice import Minifier, lost_input
+from triage.reduce.minifier.choice import Minifier, lost_input, lost_operator
 from triage.reduce.minifier.engine import MinifierRun, ReproAfterEngine
 from triage.reduce.minifier.launcher import Dumped, Minified
 from triage.trial.interface import Resources
@@ -209,6 +210,17 @@ class TestReduce:
     def test_a_spent_budget_ends_in_what_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         found = self.engine(monkeypatch, ScriptedBench({1: SAME}), ScriptedRunner(), Time(1.0))
         assert isinstance(found, NoReduction) and "budget" in found.reason
+
+    def test_it_is_not_asked_where_its_launcher_would_lose_an_operator(self) -> None:
+        """One of a library is loaded by the launcher."""
+        called = node("y", "torch.ops.shop.rows.default", "%x")
+        defined = (
+            "@torch.library.custom_op('shop::rows', mutates_args=())\ndef rows(x: torch.Tensor) -> torch.Tensor: ..."
+        )
+        own = replace(case_of(1), nodes=(called,), preamble=("import torch", defined))
+        loaded = replace(own, preamble=("torch.ops.load_library('librows.so')",))
+        assert "the custom operator shop::rows, which the program registers" in lost_operator([own])
+        assert not lost_operator([own, case_of(1)]) and not lost_operator([loaded]) and not lost_operator([])
 
     def test_it_is_not_asked_where_its_launcher_would_lose_an_input(self) -> None:
         points = GraphInput("points", kind="opaque", value="a tensor of the subclass Reading")

@@ -13,12 +13,13 @@ Facts of torch/_dynamo/repro/after_dynamo.py and after_aot.py, the same from 2.1
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Stage
+from triage.reduce.printing.preamble import custom_operators, preamble
 
 DYNAMO, AOT = "dynamo", "aot"
 COMPILE_ERROR, BEFORE_RUN, ACCURACY = 2, 3, 4
@@ -37,6 +38,7 @@ _COMPILING = re.compile(
 # Labels that signatures put in front of what torch said, and words that say nothing by themselves.
 _LABEL = re.compile(r"^C\+\+ compile error: ")
 _PLAIN_TOKEN = re.compile(r"^[A-Za-z][A-Za-z_.:,;!?()\[\]=-]*$")
+_LOADS = re.compile(r"\bload(?:_library|_inline)?\(")
 _GENERATED = re.compile(r"^(?:cpp|triton)_")
 SHORTEST_CHECK = 8
 
@@ -81,6 +83,21 @@ def lost_input(minifier: Minifier, cases: Sequence[GraphCase]) -> str:
     if minifier.after != DYNAMO or lost is None or not all(inputs):
         return ""
     return f"PyTorch's minifier writes inputs as plain tensors and numbers, and {lost.source or lost.name} is {lost.value}."
+
+
+def lost_operator(cases: Sequence[GraphCase]) -> str:
+    """Why the launcher cannot run the graph: it loads the libraries that custom operators come from, and carries no Python."""
+    lost = [next(_registered_by_python(case), "") for case in cases]
+    if not lost or not all(lost):
+        return ""
+    return f"PyTorch's minifier writes scripts without the custom operator {lost[0]}, which the program registers."
+
+
+def _registered_by_python(case: GraphCase) -> Iterator[str]:
+    for namespace, name in custom_operators(case.nodes).values():
+        needed = preamble(case.preamble, [(namespace, name)]).statements
+        if needed and not any(_LOADS.search(statement) for statement in needed):
+            yield f"{namespace}::{name}"
 
 
 def _level(signature: FailureSignature) -> int:

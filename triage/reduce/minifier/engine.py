@@ -24,7 +24,14 @@ from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.target import Target
 from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of, told_as_ours
 from triage.reduce.minifier.checkpoints import Checkpoint, queries_made
-from triage.reduce.minifier.choice import Minifier, check_string, choose_minifier, lost_input, minify_arguments
+from triage.reduce.minifier.choice import (
+    Minifier,
+    check_string,
+    choose_minifier,
+    lost_input,
+    lost_operator,
+    minify_arguments,
+)
 from triage.reduce.minifier.ending import dump_sentence, judge_script, launcher_sentence, refuses_options
 from triage.reduce.minifier.launcher import Minified, Workbench
 from triage.reduce.printing.printer import Form, Unprintable, count_ops, print_case
@@ -54,7 +61,7 @@ class ReproAfterEngine:
         chosen = choose_minifier(problem.stage, problem.signature, compares=_compares(problem, resources.oracle))
         if isinstance(chosen, str):
             return NoReduction(chosen)
-        lost = lost_input(chosen, problem.cases)
+        lost = lost_input(chosen, problem.cases) or lost_operator(problem.cases)
         if lost:
             return NoReduction(lost)
         with Workbench(self.target, self.directory, problem.workdir / self.name, self.neutral) as bench:
