@@ -30,6 +30,7 @@ from triage.session.settings import Settings
 from triage.stories.assemble import exit_code
 from triage.stories.captured import captured
 from triage.stories.findings import Findings, candidate_runner
+from triage.stories.first_build import begin_build_for_cpu
 from triage.stories.locating import agrees, compare, locate
 from triage.stories.resume import EarlierRun, has_verified
 from triage.stories.run_files import no_interrupts, redactor_of, report_early, write_reproducer, write_what_is_known
@@ -177,6 +178,7 @@ def _run_script(found: Findings, asked: AskedTarget) -> None:
             found.target = found.walk.target
         if first.outcome.failed:
             _warm(found)  # its seconds pass while the ladder runs
+            begin_build_for_cpu(found)
 
 
 def _warm(found: Findings) -> None:
