@@ -81,8 +81,10 @@ def warm_up(shared, as_it_is=False):
             except Exception:  # another torch has other modules; what is missing is imported by the candidate
                 continue
     neutral = shared_cache.share(shared)
-    compiled = _beside_accelerator(torch, shared) if compat.may_use_accelerator(torch) else _compile_a_little(torch)
-    why = rehearsal.what_fails_in_a_child(torch)
+    accelerated = compat.may_use_accelerator(torch)
+    compiled = _beside_accelerator(torch, shared) if accelerated else _compile_a_little(torch)
+    # What was compiled beside an accelerator was rehearsed, to a child that uses it.
+    why = "" if accelerated and compiled else rehearsal.what_fails_in_a_child(torch)
     if why:
         return {"refused": "a forked child fails: %s" % why}
     if as_it_is and _threads_of_libraries() > threads:
