@@ -17,7 +17,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -143,9 +143,7 @@ def standing_by(ready: "str | None") -> "int | None":
     return None
 
 
-def end_everything(
-    process: "subprocess.Popen[bytes]", identity: str, grace: float, spared: "int | None" = None
-) -> None:
+def end_everything(process: "subprocess.Popen[bytes]", identity: str, grace: float, spared: "int | None") -> None:
     """SIGTERM to the target's group, after `grace` seconds SIGKILL to it and to every process that belongs to it.
 
     One may be `spared`, with all below it, which has left the group.
@@ -156,15 +154,20 @@ def end_everything(
     while time.monotonic() < limit and (_group_alive(group) or set(marked_processes(identity)) - tree_of(spared)):
         _reap(process)
         time.sleep(0.05)
+    _signal_group(group, signal.SIGKILL)
+    _kill_all(lambda: (set(marked_processes(identity)) | set(children_of(os.getpid()))) - tree_of(spared))
+    _reap(process)
+
+
+def _kill_all(belonging: "Callable[[], set[int]]") -> None:
+    """SIGKILL to every process that belongs to the target, until none does any more: one may have begun another meanwhile."""
     for _ in range(20):
-        _signal_group(group, signal.SIGKILL)
-        left = (set(marked_processes(identity)) | set(children_of(os.getpid()))) - tree_of(spared)
+        left = [pid for pid in belonging() if not _is_zombie(Path(f"/proc/{pid}"))]
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        _reap(process)
         if not left:
-            break
+            return
         time.sleep(0.05)
 
 
@@ -234,15 +237,8 @@ def keep(request: dict[str, Any]) -> None:
     limit = time.monotonic() + request.get("grace", 2.0)
     while time.monotonic() < limit and not _is_zombie(Path(f"/proc/{pid}")):
         time.sleep(KEEP_SECONDS)
-    for _ in range(20):
-        left = tree_of(pid) | set(marked_processes(request["identity"])) | set(children_of(os.getpid()))
-        left = {each for each in left if not _is_zombie(Path(f"/proc/{each}"))}
-        for each in left:
-            with contextlib.suppress(OSError):
-                os.kill(each, signal.SIGKILL)
-        if not left:
-            return
-        time.sleep(0.05)
+    identity = request["identity"]
+    _kill_all(lambda: tree_of(pid) | set(marked_processes(identity)) | set(children_of(os.getpid())))
 
 
 def supervise(request: dict[str, Any]) -> dict[str, Any]:
