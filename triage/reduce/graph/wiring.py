@@ -181,6 +181,13 @@ class Wiring:
         return tuple(dict.fromkeys(trees.refs(list(self.case.outputs))))
 
 
+def operations(case: GraphCase) -> list[GraphNode]:
+    """Nodes that compute something, those of nested graphs included; not picks of a tuple, sizes or mode switches."""
+    wiring = Wiring(case)
+    outer = [wiring.nodes[unit] for unit in wiring.units if unit not in wiring.numbers]
+    return outer + [node for graph in case.subgraphs for node in graph.nodes]
+
+
 def is_pick(node: GraphNode) -> bool:
     """Whether a node has the form `x[k]` with a whole number k: an element, if x is a tuple."""
     if node.kind != "get_item" and node.target not in ("operator.getitem", "_operator.getitem"):
