@@ -103,7 +103,7 @@ class NoReduction:
 
 
 def header_of(problem: Problem) -> str:
-    """What fails, where, and on which torch; the comment at the top of a reproducer."""
+    """The comment at the top of a graph's script: what fails, at which stage, and on which torch."""
     version = f"; seen on torch {problem.torch_version}" if problem.torch_version else ""
     wrong = problem.signature.wrong
     what = one_line(problem.signature) if wrong is None else f"Wrong result: {wrong.words()}."

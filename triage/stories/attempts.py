@@ -126,7 +126,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
         patience=patience or Patience(timeout, hangs=False),
         seconds=SECONDS if patience is None else HANG_TEXT_SECONDS,
         neutral=found.session.neutral,
-        header=header_of(found, conclusion),
+        header=full_header(found, conclusion),
         cancel=found.session.cancel,
         include_data=found.session.settings.include_data,
     )
@@ -177,8 +177,8 @@ def _showing(problem: Problem, attempts: list[Attempt], shows: FailingComparison
     return replace(problem, cases=(shows.case,)), chosen
 
 
-def header_of(found: Findings, conclusion: Conclusion) -> str:
-    """The comment at the top of a reproducer: what fails, where, and the version it was seen on."""
+def full_header(found: Findings, conclusion: Conclusion) -> str:
+    """The comment at the top of a text, and of a graph as it is: what fails, where in torch, and what passes."""
     signature = conclusion.signature
     assert signature is not None
     version = found.walk.start.notes.torch_version or "unknown"

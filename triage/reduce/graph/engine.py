@@ -51,15 +51,14 @@ OWN_BACKEND = "It brings the program's own backend, as far as the failure needs 
 class NativeEngine:
     """Reduces captured graphs.
 
-    `header` is the comment at the top of every candidate (the text that runs is the text that is reported); `form` how
-    they are printed, by default from the problem; `repeats` is set where the failure is flaky, `patience` where it is a
-    hang; `seconds` is the most it takes, less where the budget is. `render` stands in for the printer in tests and benchmarks.
+    `form` is how candidates are printed, by default from the problem; `repeats` is set where the failure is flaky, `patience`
+    where it is a hang; `seconds` is the most it takes, less where the budget is. `render` stands in for the printer in tests and
+    benchmarks.
     """
 
     name: ClassVar[str] = "native"
     subject: ClassVar[str] = "the captured graph"
 
-    header: str | None = None
     form: Form | None = None
     repeats: Repeats | None = None
     patience: Patience | None = None
@@ -71,7 +70,7 @@ class NativeEngine:
         runner, oracle = resources.runner, resources.oracle
         if self.seconds is not None:
             resources = replace(resources, budget=Limit(resources.budget, self.seconds))
-        render = self.render or printed(header_of(problem) if self.header is None else self.header)
+        render = self.render or printed(header_of(problem))
         lost = list(filter(None, (hidden(case, problem.signature.message) for case in problem.cases)))
         if lost and len(lost) == len(problem.cases):
             return NoReduction(f"{lost[0]}, which the failure names, is given an object that no script can make")
