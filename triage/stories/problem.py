@@ -52,7 +52,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         rung=DEFAULT_BACKEND if failing == AS_IS else failing,
         direction=conclusion.direction.value if conclusion.direction else None,
         cases=cut_to_one(found),
-        met=shown_alone(found, conclusion.signature),
+        siblings=shown_alone(found, conclusion.signature),
         include_data=found.session.settings.include_data,
         workdir=folder,
         recalled=found.session.recalled,
