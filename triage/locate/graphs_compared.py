@@ -87,7 +87,7 @@ def _check_of(outcome: Outcome | None) -> Check | None:
 def fails_alike(otherwise: Probe, found: Conclusion) -> bool:
     """Whether the same check fails, in the same way, uncompiled and with results that are a rounding off."""
     one, other = otherwise.outcome.exception, found.error
-    if one is None or other is None or otherwise.signature is None or found.signature is None:
+    if one is None or other is None:
         return False
     kinds = [error.check.kind if error.check is not None else None for error in (one, other)]
     return (

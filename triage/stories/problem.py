@@ -73,8 +73,8 @@ def _own_rung(found: Findings, conclusion: Conclusion) -> str | None:
     own = walk.own_rung
     if conclusion.symptom is not Symptom.WRONG_RESULT or own.force not in BACKENDS or own is blamed:
         return None
-    seen = [probe.signature for probe in walk.evidence.get(own.name, []) if probe.signature is not None]
-    alike = conclusion.signature is not None and any(same_failure(each, conclusion.signature) for each in seen)
+    seen = walk.evidence.get(own.name, [])
+    alike = any(same_failure(probe.signature, conclusion.signature) for probe in seen)
     return own.name if alike else None
 
 

@@ -260,8 +260,7 @@ class _Trials:
         return probe
 
     def _fails_otherwise(self, probe: Probe) -> bool:
-        first = self.walk.start.signature
-        return probe.signature is None or first is None or not same_face(probe.signature, first)
+        return not same_face(probe.signature, self.walk.start.signature)
 
     def _passes(self, change: Change, probe: Probe) -> bool:
         """Whether the script ended as it does uncompiled. That nothing was compiled must be what the change is meant to do."""

@@ -67,7 +67,7 @@ def judge_script(
         return JudgedScript(False, "does not fail")
     if judgement.verdict is Verdict.SAME_FAILURE:
         return JudgedScript(True, "fails the same way")
-    if result.signature is not None and same_face(result.signature, signature):
+    if same_face(result.signature, signature):
         return JudgedScript(
             True, "fails with the same error"
         )  # at another place of torch: the harness is not torch.compile

@@ -109,7 +109,7 @@ class MinifierRun:
         self._say(f"running the program once more with {self.minifier}")
         dumped = self.bench.dump(self.minifier, self.problem.rung, self._limit(program_seconds))
         if dumped.launcher is None:
-            same = dumped.signature is not None and same_failure(dumped.signature, self.problem.signature)
+            same = same_failure(dumped.signature, self.problem.signature)
             self.notes.append(dump_sentence(dumped.outcome, same, str(self.minifier)))
             return
         minified = self._minify(dumped.launcher, minify_seconds)

@@ -40,7 +40,7 @@ _OWN_PROCESS_CALLS = ("fork", "forkpty", "set_wakeup_fd", "ProcessPoolExecutor")
 
 
 def _fails_with(signature: FailureSignature, result: CandidateResult) -> bool:
-    return result.signature is not None and same_failure(result.signature, signature)
+    return same_failure(result.signature, signature)
 
 
 class PairedRunner(RunnerView):
