@@ -14,7 +14,7 @@ Arguments of a node are JSON values in which a reference to another value is a t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -103,6 +103,10 @@ class GraphNode:
     def rewritten(self, change: Callable[[str], Any]) -> GraphNode:
         """The operation with what `change` gives for each value in the place of that."""
         return replace(self, args=trees.rewrite(self.args, change), kwargs=trees.rewrite(self.kwargs, change))
+
+    def rewired(self, replaced: Mapping[str, Any]) -> GraphNode:
+        """The operation with other values in the place of those named."""
+        return self.rewritten(lambda name: replaced.get(name, trees.ref(name)))
 
 
 @dataclass(frozen=True)
