@@ -70,6 +70,11 @@ class RaisedException:
         """The outermost exception, and the one at the bottom of the wrappers (which may be the same)."""
         return self, self.innermost()
 
+    @property
+    def in_compiled_code(self) -> bool:
+        """Whether the compiler raised it, or what it compiled."""
+        return self.phase in ("compile", "call", "backward")
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -17,6 +17,9 @@ class Stage(str, Enum):
     NONE = "none"
 
 
+COMPILER_STAGES = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.INDUCTOR)
+
+
 class OwnFault(str, Enum):
     """Of stage `script`: what was shown, so that the program itself is to blame."""
 
