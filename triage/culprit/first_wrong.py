@@ -35,7 +35,7 @@ class FirstWrong(NamedTuple):
 
 def first_wrong(case: GraphCase, form: Form | None, inquiry: Inquiry) -> FirstWrong | None:
     """The operation whose result is the first that is wrong; None where none is alone, or the graph is too large."""
-    inner = [node for node in case.nodes if len(node.out) == 1 and node.out[0] is not None and not node.multi]
+    inner = [node for node in case.nodes if node.tensor is not None]
     if case.backward or form is None or not form.compares_values or len(inner) > MOST:
         return None
     if count_ops(case) == 1 and inner:
@@ -107,4 +107,4 @@ def _without_signed_zeros(case: GraphCase, wrong: GraphNode, operands: list[Grap
 
 
 def _is_floating(node: GraphNode) -> bool:
-    return len(node.out) == 1 and node.out[0] is not None and not node.multi and "float" in node.out[0].dtype
+    return node.tensor is not None and "float" in node.tensor.dtype

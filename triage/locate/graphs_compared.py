@@ -66,22 +66,18 @@ def with_rounding_of_dynamo(found: Conclusion, otherwise: Probe | None) -> Concl
 
 def may_round(failed: Outcome | None) -> bool:
     """Whether a check saw numbers that differ by what rounding may make."""
-    check = _check_of(failed)
+    check = failed.check if failed is not None else None
     return check is not None and check.kind == "values" and (check.relative or 0.0) <= GROSS
 
 
 def _as_far_off(otherwise: Outcome, failed: Outcome | None) -> bool:
-    one, other = _check_of(otherwise), _check_of(failed)
+    one, other = otherwise.check, failed.check if failed is not None else None
     if one is None or other is None or not may_round(failed):
         return False
     if (one.shape, one.dtype) != (other.shape, other.dtype):
         return False
     pairs = ((one.difference, other.difference, ALIKE), (one.relative, other.relative, 1.0))
     return all(more is not None and less is not None and less <= factor * more for more, less, factor in pairs)
-
-
-def _check_of(outcome: Outcome | None) -> Check | None:
-    return outcome.exception.check if outcome is not None and outcome.exception is not None else None
 
 
 def fails_alike(otherwise: Probe, found: Conclusion) -> bool:
@@ -113,10 +109,9 @@ def all_is_rounding(probe: Probe, failed: Outcome | None) -> bool:
 
     Not where the check itself saw what no rounding makes, nor where it looked at what is not compared (second derivatives).
     """
-    rounding, exception = probe.notes.rounding, failed.exception if failed is not None else None
+    rounding, check = probe.notes.rounding, failed.check if failed is not None else None
     if rounding is None or not nothing_but_rounding(probe):
         return False
-    check = exception.check if exception is not None else None
     return check is None or _explains(rounding, check)
 
 

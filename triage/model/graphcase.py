@@ -96,6 +96,11 @@ class GraphNode:
     gradient: Any = None
 
     @property
+    def tensor(self) -> TensorMeta | None:
+        """The meta of a result that is exactly one tensor; None of any other."""
+        return self.out[0] if len(self.out) == 1 and not self.multi else None
+
+    @property
     def reads(self) -> list[str]:
         """The values it reads, in order, with repetitions."""
         return [*trees.refs(self.args), *trees.refs(self.kwargs)]
@@ -172,6 +177,16 @@ class GraphCase:
     own_backend: tuple[str, ...] = ()  # of the program's own: an expression for it, then the statements that this needs
     backend_code: str = ""  # such an expression, where the preamble holds the statements: printed in the name's place
     unprintable: tuple[str, ...] = ()  # why it cannot be printed as a whole, empty where it can
+
+    @property
+    def nested_nodes(self) -> list[GraphNode]:
+        """The operations of the nested graphs."""
+        return [node for graph in self.subgraphs for node in graph.nodes]
+
+    @property
+    def learns(self) -> bool:
+        """Whether a gradient is asked for any input."""
+        return any(item.meta is not None and item.meta.requires_grad for item in self.inputs)
 
     @property
     def holds_values(self) -> bool:

@@ -93,6 +93,16 @@ class Outcome:
     def failed(self) -> bool:
         return self.kind not in (OutcomeKind.OK, OutcomeKind.INVALID)
 
+    @property
+    def innermost(self) -> RaisedException | None:
+        """The exception at the bottom of the wrappers, where one was raised."""
+        return self.exception.innermost() if self.exception is not None else None
+
+    @property
+    def check(self) -> Check | None:
+        """What the check of the program's own compared that failed."""
+        return self.exception.check if self.exception is not None else None
+
     def words(self) -> str:
         """`ok`, `exception`, `crash (SIGSEGV)`: for tables."""
         by_signal = self.signal and self.kind in (OutcomeKind.CRASH, OutcomeKind.OOM)
@@ -196,5 +206,5 @@ class AgentNotes:
 
     def checked_by(self, outcome: Outcome | None) -> AgentNotes:
         """With that wrong value first which the check that failed in this outcome looked at."""
-        check = outcome.exception.check if outcome is not None and outcome.exception is not None else None
+        check = outcome.check if outcome is not None else None
         return self if check is None else replace(self, wrongs=check.likeliest_first(self.wrongs))

@@ -212,7 +212,7 @@ def _doing(found: Findings, conclusion: Conclusion, files: Files, operation: str
 
 def _ordered(case: GraphCase, named: set[str]) -> list[GraphNode]:
     """What the error names first, then what comes late: earlier operations often only make its input."""
-    nodes = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
+    nodes = [*case.nodes, *case.nested_nodes]
     nodes.reverse()
     return sorted(nodes, key=lambda node: not _names((node.target,)) & named)
 

@@ -88,7 +88,7 @@ def worth_trying(found: Findings) -> bool:
     settings, conclusion = found.session.settings, found.walk.conclusion()
     if not settings.reduce or settings.reproducer_only or not conclusion.settled or conclusion.door is not None:
         return False
-    if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
+    if not conclusion.stage.needs_compiling or conclusion.outcome is None:
         return False
     if lies_in_environment(conclusion.outcome, conclusion.stage):
         return False  # no change of the program mends the machine

@@ -23,7 +23,7 @@ _FILLS = ("ones", "zeros", "arange", "full", "linspace", "rand", "randn", "randi
 
 def weight(case: GraphCase) -> Weight:
     """The sort key of a case: lighter is better."""
-    nodes = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
+    nodes = [*case.nodes, *case.nested_nodes]
     return (
         len(operations(case)) + sum(_written_out(item) for item in case.inputs),
         len(case.nodes),
