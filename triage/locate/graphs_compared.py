@@ -16,7 +16,7 @@ from triage.probe.run import Probe
 _OF_VALUES = ("values", "nan", "inf", "zero_sign")
 
 
-def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | None = None) -> Conclusion:
+def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | None) -> Conclusion:
     """The conclusion where a check of the script's own fails, once its graphs were compared: the compiler's fault, or none.
 
     `otherwise`: the script uncompiled, where each result of its compiled functions is a rounding off.

@@ -81,9 +81,7 @@ def attempts_for(
     return attempts + of_text
 
 
-def texts_for(
-    found: Findings, conclusion: Conclusion, oracle: Oracle, patience: Patience | None = None
-) -> list[Attempt]:
+def texts_for(found: Findings, conclusion: Conclusion, oracle: Oracle, patience: Patience | None) -> list[Attempt]:
     """The reducer of the program's text. Where Dynamo makes a check of the program's fail, first one call, which is compared.
 
     A program that only prints other numbers does not fail by itself: what its text prints is compared.

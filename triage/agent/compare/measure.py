@@ -42,7 +42,7 @@ def steps_apart(torch, eager, compiled, nudged):
     return bool(((one == moved) & (one != 0) & one.isfinite() & (other != one) & other.isfinite()).any())
 
 
-def same_again(torch, eager, given, smallest=rule.SMALLEST_SIZE):
+def same_again(torch, eager, given, smallest):
     """Whether another run of eager gave the same, as far as its dtype promises. What is not a number stays that."""
     if eager.shape != given.shape or eager.dtype != given.dtype:
         return False
@@ -56,7 +56,7 @@ def identical(one, other):
     return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
-def wrong_value(torch, eager, compiled, reference, varied, measured, smallest=rule.SMALLEST_SIZE):
+def wrong_value(torch, eager, compiled, reference, varied, measured, smallest):
     """What is wrong with one tensor's values, as facts, or None.
 
     `reference` is the double-precision tensor or None, `varied` what else eager may give (at least two), `measured` whether
@@ -238,7 +238,7 @@ def _apart(torch, one, other, dtype, factor=1.0, smallest=rule.SMALLEST_SIZE):
     return (one - other).abs() > factor * (relative * one.abs() + _absolute(torch, one, dtype, smallest))
 
 
-def eager_alone(torch, eager, compiled, exact, dtype, spread=None):
+def eager_alone(torch, eager, compiled, exact, dtype, spread):
     """Where eager gives NaN or infinity, or numbers that are far off, and double precision and compiled agree on something else.
 
     All are plain. `spread` is how far eager's numbers move once rounded otherwise, None where nobody asked: what moves that far
