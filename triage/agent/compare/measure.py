@@ -1,6 +1,7 @@
 """From what the runs of one call gave to the first value that is wrong: `rule`, element by element."""
 
 from . import rule
+from .modes import is_float, real_of
 
 NONE, NAN, UP, DOWN = 0, 1, 2, 3
 CHANCE_FACTOR = 3  # how far compiled must stand out from what eager would be blamed for
@@ -10,7 +11,7 @@ def close(torch, eager, compiled, smallest=rule.SMALLEST_SIZE):
     """Whether all is as close as the dtype promises, of a tensor no smaller than `smallest`. Shapes and dtypes agree."""
     if torch.equal(eager, compiled):
         return True
-    if not rounded(eager):
+    if not is_float(eager):
         return False
     one, other = plain(torch, eager), plain(torch, compiled)
     if not torch.equal(_kinds(torch, one), _kinds(torch, other)):
@@ -69,7 +70,7 @@ def wrong_value(torch, eager, compiled, reference, varied, measured, smallest):
         return None  # the shape depends on what was nudged
     if reference is not None and reference.shape != eager.shape:
         reference = None
-    if rounded(eager):
+    if is_float(eager):
         judge = _Rounded(torch, eager, reference, varied, measured, smallest)
     else:
         judge = _Exact(torch, eager, reference, varied)
@@ -91,7 +92,7 @@ class _Exact:
         self.moved = torch.zeros_like(eager, dtype=torch.uint8)
         for item in varied:
             self.moved += item != eager
-        comparable = reference is not None and not rounded(reference)
+        comparable = reference is not None and not is_float(reference)
         self.reference = reference if comparable else None
         self.sure = reference == eager if comparable else torch.ones_like(eager, dtype=torch.bool)
 
@@ -122,7 +123,7 @@ class _Rounded:
         self.reference = None if reference is None else plain(torch, reference)
         self.exact = self.eager if reference is None else self.reference
         self.kinds = _kinds(torch, self.eager)
-        self.sure = _kinds(torch, self.exact.to(_real(torch, eager.dtype)).to(torch.float64)) == self.kinds
+        self.sure = _kinds(torch, self.exact.to(real_of(torch, eager.dtype)).to(torch.float64)) == self.kinds
         self.moved = torch.zeros_like(self.kinds)
         self.spread, self.second = torch.zeros_like(self.eager), torch.zeros_like(self.eager)
         self.widest = torch.full_like(self.kinds, 255)  # which run has the largest distance
@@ -196,20 +197,11 @@ def _facts(wrong, eager, compiled, reference, worst):
     }
 
 
-def rounded(tensor):
-    """Whether its numbers are rounded."""
-    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
-
-
 def plain(torch, tensor):
     """Doubles; complex numbers as pairs of them."""
     if tensor.dtype.is_complex:
         return torch.view_as_real(tensor.resolve_conj().to(torch.complex128))
     return tensor.to(torch.float64)
-
-
-def _real(torch, dtype):
-    return {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
 
 
 def _kinds(torch, plain):
@@ -246,7 +238,7 @@ def eager_alone(torch, eager, compiled, exact, dtype, spread):
     """
     if exact is None:
         return torch.zeros_like(eager, dtype=torch.bool)
-    exact = exact.to(_real(torch, dtype)).to(torch.float64)  # as far as the dtype reaches
+    exact = exact.to(real_of(torch, dtype)).to(torch.float64)  # as far as the dtype reaches
     agree = (_kinds(torch, exact) == _kinds(torch, compiled)) & ~_apart(torch, exact, compiled, dtype)
     other_kind = ~eager.isfinite() & (_kinds(torch, eager) != _kinds(torch, exact))
     far = _apart(torch, exact, eager, dtype, rule.FAR) & eager.isfinite() & exact.isfinite()
