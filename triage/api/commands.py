@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triage.api.answers import BisectReport, TriageReport, bisection_of, report_of, with_directory
+from triage.model.places import LATEST, RUNS
 
 if TYPE_CHECKING:
     from triage.session.events import Event
@@ -61,8 +62,8 @@ def load(run: StrPath = "latest") -> TriageReport:
     from triage.report.store import load_report
 
     place = Path(run)
-    newest = Path("triage-out") / "latest"
-    place = newest if str(run) == "latest" and not place.exists() else place
+    newest = Path(RUNS) / LATEST
+    place = newest if str(run) == LATEST and not place.exists() else place
     return with_directory(load_report(place), place.resolve() if place.is_dir() else place.resolve().parent)
 
 

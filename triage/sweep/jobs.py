@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.errors import UsageError
+from triage.model.places import RUNS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,7 +28,7 @@ else:  # pragma: no cover
     import tomli as tomllib
 
 NO_PROGRAMS = ("__init__.py", "__main__.py", "conftest.py", "setup.py", "noxfile.py")
-NO_FOLDERS = ("__pycache__", "node_modules", "site-packages", "triage-out")
+NO_FOLDERS = ("__pycache__", "node_modules", "site-packages", RUNS)
 _TEST = re.compile(r"test_.*\.py$|.*_test\.py$")  # what pytest collects by default
 _PATTERN = re.compile(r"[*?\[]")
 _KEYS = ("path", "args", "command", "cwd", "python", "name", "flaky")
@@ -147,7 +148,7 @@ def _of_case(folder: Path, cwd: Path) -> Job:
     """The case's own command, run in its folder, as its programs look for files there."""
     facts = _read(folder / "case.json", json.loads)
     words = ("--", *map(str, facts["command"])) if facts.get("command") else ("script.py",)
-    files = tuple(sorted(path for path in folder.rglob("*.py") if "triage-out" not in path.parts))
+    files = tuple(sorted(path for path in folder.rglob("*.py") if RUNS not in path.parts))
     words = (*map(str, facts.get("options", ())), *words, *map(str, facts.get("args", ())))
     return Job(_told(folder, cwd), words, folder, files)
 
