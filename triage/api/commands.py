@@ -41,7 +41,7 @@ def run(
     `budget` (of the whole run) are in seconds. `on_event` is told what happens, from any thread. An interrupt ends in a smaller
     report with exit code 130. Raises TriageError where there is nothing to triage, or the target cannot be used.
     """
-    from triage.probe.target import find_python, make_target
+    from triage.probe.target import command_of, find_python, make_target
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
     from triage.stories.run import run as triaged
@@ -52,9 +52,8 @@ def run(
     given |= {"format": tuple(formats) if formats is not None else None, "include_data": include_data}
     settings = load_settings(given)
     target = make_target(words, module=module, raw=raw, python=find_python(settings.python), cwd=Path.cwd())
-    said = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *words)
     emit = Emitter(*([on_event] if on_event is not None else []))
-    return report_of(triaged(target, said, settings, emit, own_stdin=False))
+    return report_of(triaged(target, command_of(words, module, raw), settings, emit, own_stdin=False))
 
 
 def load(run: StrPath = "latest") -> TriageReport:

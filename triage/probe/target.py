@@ -87,8 +87,13 @@ def _absolute(path: str) -> str:
     return str(Path(path).absolute())  # not resolved: a venv's python is a link, and the link is what makes the venv
 
 
+def command_of(words: Sequence[str], module: str | None, raw: bool) -> tuple[str, ...]:
+    """What is to be run, as it was typed: `-m MODULE ARGS`, `-- COMMAND`, or the script and its arguments."""
+    return (*(("-m", module) if module else ()), *(("--",) if raw else ()), *words)
+
+
 def words_of(command: Sequence[str]) -> tuple[str | None, bool, list[str]]:
-    """(module, whether it is a whole command, the other words) of what was to be run, as it was typed and is kept.
+    """(module, whether it is a whole command, the other words) of what `command_of` tells.
 
     >>> words_of(("-m", "pkg.train", "--steps", "2"))
     ('pkg.train', False, ['--steps', '2'])

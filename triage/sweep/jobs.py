@@ -97,7 +97,7 @@ def _jobs_of(word: str, cwd: Path) -> Iterator[Job]:
     elif path.is_dir():
         yield from _of_folder(path, cwd)
     elif path.suffix == ".toml" and path.is_file():
-        yield from _of_settings(path, cwd)
+        yield from _of_settings(path)
     elif path.suffix == ".txt" and path.is_file():
         yield from _of_list(path)
     elif path.is_file():
@@ -173,7 +173,7 @@ def _of_list(path: Path) -> Iterator[Job]:
             raise UsageError(f"There is no {script}.", f"It stands in line {number} of {path}.", "Correct it there.")
 
 
-def _of_settings(path: Path, cwd: Path) -> Iterator[Job]:
+def _of_settings(path: Path) -> Iterator[Job]:
     """`[[script]]` tables, each with `path` and `args`, or `command`; `cwd`, `python`, `flaky` there or above all of them."""
     facts = _read(path, tomllib.loads)
     tables = facts.get("script", [])
