@@ -17,7 +17,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -157,18 +157,23 @@ def end_everything(process: "subprocess.Popen[bytes]", identity: str, grace: flo
         _reap(process)
         time.sleep(0.05)
     _signal_group(group, signal.SIGKILL)
-    _kill_all(lambda: (set(marked_processes(identity)) | set(children_of(os.getpid()))) - tree_of(spared))
+    kill_all(lambda: (set(marked_processes(identity)) | set(children_of(os.getpid()))) - tree_of(spared))
     _reap(process)
 
 
-def _kill_all(belonging: "Callable[[], set[int]]") -> None:
-    """SIGKILL to every process that belongs to the target, until none does any more: one may have begun another meanwhile."""
+def kill_all(belonging: "Callable[[], Iterable[int]]", quiet: int = 1) -> None:
+    """SIGKILL to every process that belongs to the target, until so many looks in a row find none.
+
+    One may have begun another meanwhile; one that is being started shows no environment for a moment.
+    """
+    empty = 0
     for _ in range(20):
         left = [pid for pid in belonging() if not _has_ended(pid)]
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        if not left:
+        empty = 0 if left else empty + 1
+        if empty >= quiet:
             return
         time.sleep(0.05)
 
@@ -240,7 +245,7 @@ def keep(request: dict[str, Any]) -> None:
     while time.monotonic() < limit and not _has_ended(pid):
         time.sleep(KEEP_SECONDS)
     identity = request["identity"]
-    _kill_all(lambda: tree_of(pid) | set(marked_processes(identity)) | set(children_of(os.getpid())))
+    kill_all(lambda: tree_of(pid) | set(marked_processes(identity)) | set(children_of(os.getpid())))
 
 
 def supervise(request: dict[str, Any]) -> dict[str, Any]:
