@@ -84,7 +84,9 @@ def reduced(
     notes = probe.notes
     check = is_script_check(probe.outcome)
     seen = FailingRun(probe.outcome, notes.point.calls, notes.compile_calls, check, recompiles=notes.recompiles)
-    engine = SourceEngine(target, seen, timeout=100, patience=Patience(100, hangs=False), neutral=neutral_store())
+    engine = SourceEngine(
+        target, seen, timeout=100, patience=Patience(100, hangs=False), neutral=neutral_store(), header="What fails."
+    )
     engine = replace(engine, compared=oracle) if isinstance(oracle, FirstComparisonOracle) else engine
     found = engine.reduce(problem, Resources(runner, oracle, Clock(0), lambda kind, **facts: None))
     assert isinstance(found, Reduction), found

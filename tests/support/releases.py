@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from triage.environments.index_settings import IndexSettings
-from triage.environments.installer import find_installer, interpreter_in
+from triage.environments.installer import find_installer
+from triage.probe.target import python_of
 
 
 def interpreter_with(folder: Path, *wanted: str) -> str:
@@ -17,4 +18,4 @@ def interpreter_with(folder: Path, *wanted: str) -> str:
         installer.install(venv, list(wanted), [], [], IndexSettings()),
     ):
         subprocess.run(words, check=True, env=os.environ, stdout=subprocess.DEVNULL)
-    return str(interpreter_in(venv))
+    return str(python_of(venv))

@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from triage.environments.index_settings import IndexSettings
 from triage.environments.installer import Installer, find_uv, installer_environment
-from triage.environments.interpreters import candidates, choose_interpreter, find_python
+from triage.environments.interpreters import candidates, choose_interpreter, find_version
 from triage.environments.recipes import python_range, refusal, requirements_for
 from triage.environments.requirements import gather
 from triage.errors import TargetError, UsageError
@@ -35,7 +35,7 @@ def test_the_targets_own_python_is_taken_where_it_suits():
 
 
 def test_a_python_that_is_not_there_is_told_with_what_to_do(monkeypatch):
-    monkeypatch.setattr("triage.environments.interpreters.find_python", lambda *args: None)
+    monkeypatch.setattr("triage.environments.interpreters.find_version", lambda *args: None)
     with pytest.raises(TargetError, match=r"No Python 3\.77 was found") as caught:
         choose_interpreter(sys.executable, "3.77", versions("2.1.2", "2.3.1"), Installer())
     assert "--python" in caught.value.next
@@ -44,7 +44,7 @@ def test_a_python_that_is_not_there_is_told_with_what_to_do(monkeypatch):
 
 
 def test_an_interpreter_is_found_by_its_version():
-    found = find_python(sys.version_info[:2], sys.executable, Installer())
+    found = find_version(sys.version_info[:2], sys.executable, Installer())
     assert found.python == sys.version_info[:2]
 
 

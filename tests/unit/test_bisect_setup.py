@@ -106,7 +106,7 @@ def test_a_setup_is_an_axis_and_one_interpreter_for_it(mirror, monkeypatch, tmp_
 def test_a_python_that_is_too_new_is_replaced_or_told(mirror, monkeypatch, tmp_path):
     monkeypatch.setattr(setup, "look", lambda asked, settings: look(asked, settings, unreachable))
     monkeypatch.setattr(setup, "examine", lambda path: None)
-    monkeypatch.setattr("triage.environments.interpreters.find_python", lambda *rest: None)
+    monkeypatch.setattr("triage.environments.interpreters.find_version", lambda *rest: None)
     with pytest.raises(TargetError, match=r"No Python 3\.99 was found, which torch 2\.8\.0 to 2\.9\.0 need"):
         set_up(Ask(("train.py",), str(tmp_path), python="3.99", installer="pip"), sys.executable, target)
 

@@ -18,7 +18,7 @@ from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Control, Reproducer
 from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.choose import MOST_LARGER, SMALLER_FAILED, Attempt, InterruptedReductionError
-from triage.reduce.interface import Met, NoReduction, Problem, Reduction
+from triage.reduce.interface import NoReduction, Problem, Reduction, SiblingScript
 from triage.reduce.verifying import FreshRuns, Reproduced
 from triage.report.wording import reproducer_claim
 from triage.session.events import Emitter, Journal
@@ -42,7 +42,9 @@ def test_an_interrupt_during_the_verification_keeps_the_script(tmp_path: Path) -
 def test_what_is_enough_to_name_the_operation_is_not_verified_and_not_called_so(tmp_path: Path) -> None:
     class FindsEnough(Finds):
         def reduce(self, *_: Any) -> Reduction:
-            return replace(super().reduce(), ops=1, minimal=False, enough=True, siblings=(Met(SIGNATURE, "other"),))
+            return replace(
+                super().reduce(), ops=1, minimal=False, enough=True, siblings=(SiblingScript(SIGNATURE, "other"),)
+            )
 
     def never(source: str, runs: int) -> FreshRuns:
         raise AssertionError("nobody asked for it")
@@ -203,7 +205,7 @@ class FindsWithData(Finds):
 def test_ctrl_c_while_other_failures_are_looked_at_keeps_what_was_verified(tmp_path: Path) -> None:
     class MetAnother(Finds):
         def reduce(self, *_: Any) -> Reduction:
-            return replace(super().reduce(), siblings=(Met(SIGNATURE, "raise KeyError('other')\n"),))
+            return replace(super().reduce(), siblings=(SiblingScript(SIGNATURE, "raise KeyError('other')\n"),))
 
     class Interrupted:
         def run(self, *_: Any, **__: Any) -> CandidateResult:

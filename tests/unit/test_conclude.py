@@ -1,95 +1,17 @@
 """What the rungs showed, and what that means."""
 
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
-
 import pytest
+from rung_probes import INVALID, NAMES, OK, TOP, crashes, error, fails, handled, hangs, ladder, met_uncompiled, probe
 
-from triage.judge.signature import signature_of
-from triage.locate.conclude import (
-    Conclusion,
-    conclude,
-    direction_of,
-    discount,
-    expected_exceptions,
-    face,
-    is_script_check,
-    not_to_blame,
-    rung_that_shows,
-)
-from triage.locate.ladder import ladder_for, suspect
-from triage.locate.walk import Walk
-from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
+from triage.locate.conclude import conclude, discount, expected_exceptions, face, not_to_blame, rung_that_shows
+from triage.locate.ladder import ladder_for
+from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.report import ReportVerdict, TriageReport
 from triage.model.rungs import LADDER, OWN_BACKEND
-from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.stories.assemble import exit_code
 from triage.stories.headline import summary_sentence
-from triage.stories.ladder_rows import ladder_rows, why_not_run
-
-TOP = len(LADDER) - 1
-NAMES = [rung.name for rung in LADDER]
-SITE = "/opt/venv/lib/python3.11/site-packages/torch"
-
-
-def error(
-    kind: str = "TypeError", message: str = "bad operand", file: str = "_inductor/ir.py", **more: object
-) -> RaisedException:
-    return RaisedException(
-        kind, message, (Frame("/home/ann/train.py", 3, "main"), Frame(f"{SITE}/{file}", 7, "f")), **more
-    )
-
-
-def probe(outcome: Outcome, *raised: RaisedException, cancelled: bool = False) -> Probe:
-    return Probe(
-        "x",
-        None,
-        outcome,
-        signature_of(outcome),
-        AgentNotes(started=True, raised=raised),
-        Path("x"),
-        cancelled=cancelled,
-    )
-
-
-OK = probe(Outcome(OutcomeKind.OK, exit_code=0))
-INVALID = probe(Outcome(OutcomeKind.INVALID, detail="cancelled"), cancelled=True)
-
-
-def fails(exception: RaisedException | None = None, kind: OutcomeKind = OutcomeKind.EXCEPTION, code: int = 1) -> Probe:
-    exception = exception or error()
-    return probe(Outcome(kind, exit_code=code, exception=exception), exception)
-
-
-def crashes(signal: str = "SIGSEGV") -> Probe:
-    return probe(Outcome(OutcomeKind.CRASH, exit_code=-11, signal=signal, detail="run graph 0/0"))
-
-
-def hangs() -> Probe:
-    return probe(Outcome(OutcomeKind.HANG, seconds=300.0, detail="compile graph 0/0"))
-
-
-def handled(*exceptions: RaisedException, code: int = 0) -> Probe:
-    """The program met these and went on."""
-    met = tuple(replace(exception, swallowed=True) for exception in exceptions)
-    return probe(Outcome(OutcomeKind.EXCEPTION, exit_code=code, exception=met[0]), *met)
-
-
-def met_uncompiled(*exceptions: RaisedException) -> Probe:
-    return probe(Outcome(OutcomeKind.OK, exit_code=0), *(replace(found, swallowed=True) for found in exceptions))
-
-
-def ladder(*states: Probe | list[Probe] | None) -> Conclusion:
-    """The conclusion of the built-in ladder; None for a rung that was not visited."""
-    seen = {
-        name: state if isinstance(state, list) else [state]
-        for name, state in zip(NAMES, states, strict=True)
-        if state is not None
-    }
-    return conclude(LADDER, TOP, seen)
 
 
 @pytest.mark.parametrize("lowest", range(1, 5))
@@ -256,81 +178,6 @@ def test_a_crash_is_never_discounted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "symptom"),
-    [
-        (fails().outcome, Symptom.EXCEPTION),
-        (fails(kind=OutcomeKind.WRONG_RESULT).outcome, Symptom.WRONG_RESULT),
-        (fails(kind=OutcomeKind.OOM).outcome, Symptom.EXCEPTION),
-        (probe(Outcome(OutcomeKind.OOM, signal="SIGKILL")).outcome, Symptom.CRASH),
-        (crashes().outcome, Symptom.CRASH),
-        (hangs().outcome, Symptom.HANG),
-    ],
-)
-def test_symptoms(outcome: Outcome, symptom: Symptom) -> None:
-    assert ladder(OK, OK, OK, OK, probe(outcome)).symptom is symptom
-
-
-@pytest.mark.parametrize(
-    ("exception", "direction"),
-    [
-        (error(phase="backward"), Direction.BACKWARD),
-        (error(phase="call"), Direction.FORWARD),
-        (RaisedException("X", "y", (Frame(f"{SITE}/autograd/__init__.py", 5, "backward"),)), Direction.BACKWARD),
-        (
-            RaisedException("X", "y", (Frame(f"{SITE}/_functorch/_aot_autograd/runtime_wrappers.py", 5, "backward"),)),
-            Direction.BACKWARD,
-        ),
-    ],
-)
-def test_direction(exception: RaisedException, direction: Direction) -> None:
-    assert direction_of(Outcome(OutcomeKind.EXCEPTION, exception=exception)) is direction
-    assert direction_of(Outcome(OutcomeKind.CRASH)) is None
-
-
-def test_the_direction_of_a_hang_is_told_by_its_stacks() -> None:
-    own = 'Current thread 0x1 (most recent call first):\n%s  File "/home/ann/train.py", line 45 in <module>\n'
-    back = f'  File "{SITE}/_functorch/_aot_autograd/runtime_wrappers.py", line 3529 in _backward_impl\n'
-    for frames, direction in ((back, Direction.BACKWARD), ("", None)):
-        assert direction_of(Outcome(OutcomeKind.HANG, stacks=own % frames)) is direction
-
-
-def test_a_check_of_the_programs_own_says_nothing_about_the_direction() -> None:
-    own = Frame("/home/ann/train.py", 62, "main", "assert error < 1e-5")
-    checks = Frame(f"{SITE}/testing/_comparison.py", 1631, "assert_close", "raise error_metas[0].to_error(msg)")
-    for frames in ((own,), (own, checks)):
-        checked = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", "is off", frames))
-        assert direction_of(checked) is None
-        compiled = RaisedException("AssertionError", "is off", frames, phase="call")
-        assert direction_of(Outcome(OutcomeKind.EXCEPTION, exception=compiled)) is Direction.FORWARD
-    raised = RaisedException("ValueError", "no", (own, Frame(f"{SITE}/export/_trace.py", 9, "export")))
-    assert direction_of(Outcome(OutcomeKind.EXCEPTION, exception=raised)) is Direction.FORWARD
-
-
-def test_a_check_of_the_script_is_told_from_an_exception_of_compiled_code() -> None:
-    assert is_script_check(fails(RaisedException("AssertionError", "differs")).outcome)
-    assert not is_script_check(fails(RaisedException("AssertionError", "differs", phase="call")).outcome)
-    assert not is_script_check(fails(RaisedException("AssertionError", "differs", swallowed=True)).outcome)
-    assert not is_script_check(crashes().outcome)
-
-
-@pytest.mark.parametrize(
-    ("found", "stage"),
-    [
-        (crashes(), Stage.INDUCTOR),
-        (fails(error("torch._inductor.exc.InductorError", "TypeError: x")), Stage.INDUCTOR),
-        (fails(error(file="_inductor/decomposition.py")), Stage.DECOMP_PARTITION),
-        (fails(error(file="_refs/__init__.py")), Stage.DECOMP_PARTITION),
-        (fails(error("X", "y", "_functorch/aot_autograd.py")), Stage.AOT_AUTOGRAD),
-        (fails(error("torch._dynamo.exc.Unsupported", "x", "_dynamo/variables/base.py")), Stage.DYNAMO),
-        (fails(error("torch._dynamo.exc.TorchRuntimeError", "x", "_refs/__init__.py")), Stage.DYNAMO),
-    ],
-)
-def test_the_first_failure_suggests_where_to_look(found: Probe, stage: Stage) -> None:
-    assert found.signature is not None
-    assert suspect(found.signature, found.outcome) is stage
-
-
-@pytest.mark.parametrize(
     ("symptom", "stage", "complete", "interrupted", "code"),
     [
         (Symptom.EXCEPTION, Stage.DYNAMO, True, False, 0),
@@ -370,66 +217,3 @@ def test_an_error_that_names_another_operation_below_is_another_for_a_reproducer
     assert "`aot_eager` is the first backend that fails, with TypeError: Multiple dispatch failed for 'div'" in (
         summary_sentence(found, fails(solves), None)
     )
-
-
-def test_a_rung_that_was_not_run_has_its_reason():
-    eager, aot, decomp = LADDER[1:4]
-    assert why_not_run(aot, LADDER, {decomp.name: [OK]}) == "aot_eager_decomp_partition, which does more, passes"
-    assert why_not_run(aot, LADDER, {eager.name: [fails()]}) == "eager, which does less, fails"
-    assert why_not_run(aot, LADDER, {eager.name: [OK], decomp.name: [fails(), INVALID]}) is None
-
-
-@pytest.mark.parametrize("symptom", [Symptom.EXCEPTION, Symptom.WRONG_RESULT])
-def test_what_is_raised_over_a_wrong_result_says_so_beside_fails(symptom: Symptom) -> None:
-    seen = {"aot_eager": [OK], "inductor": [fails()]}
-    rungs = (LADDER[2], LADDER[TOP])
-    walk = SimpleNamespace(rungs=rungs, seen=seen, evidence=seen, own_rung=rungs[-1], as_it_is=seen["inductor"])
-    concluded = replace(conclude(LADDER, TOP, seen), symptom=symptom)
-    notes = [row.note for row in ladder_rows(cast(Walk, walk), concluded)]
-    assert notes == [None, "what it raises comes of a wrong result" if symptom is Symptom.WRONG_RESULT else None]
-
-
-@pytest.mark.parametrize(
-    ("calls", "graphs", "why"),
-    [
-        ((), 0, "torch.compile is never called"),
-        ((CompileCall(None),), 0, "nothing was compiled"),
-        ((CompileCall(None),), 1, "inductor, which does more, passes"),
-    ],
-)
-def test_no_backend_passes_that_was_asked_for_nothing(calls: tuple[CompileCall, ...], graphs: int, why: str) -> None:
-    runs = [replace(OK, notes=replace(OK.notes, compile_calls=calls, graphs=graphs))] * 2
-    walk = SimpleNamespace(
-        rungs=LADDER, seen={"inductor": runs}, evidence={"inductor": runs}, own_rung=LADDER[TOP], as_it_is=runs,
-        passed_beside={}, first_cut=None, met={},
-    )  # fmt: skip
-    *below, own = ladder_rows(cast(Walk, walk), conclude(LADDER, TOP, walk.seen))
-    assert {(row.outcome, row.note) for row in below} == {("not_run", why)}
-    assert (own.rung, own.outcome, own.note) == (
-        ("inductor", "ok", "2 runs") if graphs else ("as_is", "ok", f"{why}; 2 runs")
-    )
-
-
-@pytest.mark.parametrize("check", [RaisedException("AssertionError", "is off", (Frame("/home/ann/train.py", 62, "main"),)),
-                                   RaisedException("SystemExit", "exit status 1: is off", phase="text")])  # fmt: skip
-@pytest.mark.parametrize(
-    ("more", "direction"),
-    [
-        ({"main_ended": True}, Direction.FORWARD),
-        ({"main_ended": True, "backwards": 8}, None),  # the gradients may be what is off
-        ({"point": BoundaryPoint(calls=1, backwards=1)}, None),
-    ],
-)
-def test_a_check_that_stands_behind_a_backward_pass_tells_no_direction(
-    check: RaisedException, more: dict[str, Any], direction: Direction | None
-) -> None:
-    failed = fails(check)
-    off = replace(failed, notes=replace(failed.notes, **more))
-    assert ladder(OK, off, off, off, off).direction is direction
-    assert ladder(OK, OK, OK, OK, off).direction is direction
-    assert ladder(off, OK, OK, OK, off).direction is None  # of no compiler
-
-
-def test_a_program_that_left_without_a_word_may_have_gone_back() -> None:
-    left = fails(RaisedException("SystemExit", "exit status 3", phase="text"))
-    assert ladder(OK, left, left, left, left).direction is None

@@ -120,7 +120,7 @@ THIRD_PARTY = {
 }
 
 # What the command line may import before it knows which command is wanted.
-AT_START = ("triage.cli", "triage.errors", "triage.model.formats", "triage.session.events")
+AT_START = ("triage.cli", "triage.errors", "triage.model.formats", "triage.model.places", "triage.session.events")
 
 
 class Import(NamedTuple):

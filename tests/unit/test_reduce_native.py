@@ -3,84 +3,25 @@
 import sys
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from native_engine import M, Written, model, problem, reduce, target
 from reduce_cases import case, meta, names, op, tensor
-from stand_ins import Questions
 from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, planted
 
 from triage.judge.asking import StopReductionError
 from triage.judge.judgement import RefusedError
 from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import signature_of
 from triage.model.graphcase import Context, GraphCase, GraphInput
 from triage.model.outcome import Outcome
-from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.graph import engine as graph_engine
-from triage.reduce.graph import shrink
-from triage.reduce.graph.engine import NativeEngine, printed, told_of_values
-from triage.reduce.graph.generated import synthetic_values
+from triage.reduce.graph.engine import NativeEngine, printed
 from triage.reduce.graph.starts import starts
-from triage.reduce.interface import NoReduction, Problem, Reduction
-from triage.reduce.printing.literals import numbers_in
-from triage.reduce.printing.printer import Form, print_case
+from triage.reduce.interface import NoReduction, Reduction
+from triage.reduce.printing.printer import print_case
 from triage.reduce.verifying import Verification, as_it_is
-from triage.trial.driver import Repeats
 from triage.trial.interface import Resources
-from triage.trial.patience import Patience
-
-M = meta(4)
-
-
-def problem(*cases, evidence=(), rung="inductor", kind=OutcomeKind.EXCEPTION):
-    signature = replace(planted(), kind=kind)
-    return Problem(signature, Stage.INDUCTOR, rung, "forward", cases, Path(), tuple(evidence), "2.13.0")
-
-
-def reduce(judge, *cases, jobs=1, budget=None, events=None, engine=None, seconds=None, operation_only=False, **about):
-    runner = FreeRunner(judge, jobs)
-
-    def emit(kind, **facts):
-        if events is not None:
-            events.append((kind, facts))
-
-    engine = engine or NativeEngine(render=runner.render, seconds=seconds)
-    asked = replace(problem(*cases, **about), operation_only=operation_only)
-    found = engine.reduce(asked, Resources(runner, SignatureOracle(planted()), budget or NoLimit(), emit))
-    return found, runner
-
-
-class Written(FreeRunner):
-    """Is given the texts that are printed; one that has the word fails as the graph does."""
-
-    def __init__(self, judge, graph, word):
-        super().__init__(judge)
-        self.graph, self.word = graph, word
-
-    def run(self, source, *, rung=None, timeout=None):
-        self.asked.append(source)
-        self.written[source] = self.graph if self.word in source else replace(self.graph, nodes=())
-        return super().run(source)
-
-    def resources(self):
-        return Resources(self, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
-
-
-def target(*targets):
-    """Fails where one operation calls one of these."""
-    return lambda graph: failure("the planted failure") if {n.target for n in graph.nodes} & set(targets) else None
-
-
-def model(size=40):
-    """Many operations of a few kinds, one of them guilty, on shapes that are not small."""
-    wide = meta(8, 64)
-    nodes = [op("n0", "torch.relu", "%x", out=wide)]
-    for k in range(1, size):
-        name = "torch.lerp" if k == size // 2 else ("torch.sin", "torch.cos", "torch.relu")[k % 3]
-        nodes.append(op(f"n{k}", name, f"%n{k - 1}", out=wide))
-    return case([tensor("x", 8, 64)], nodes, f"n{size - 1}")
 
 
 def test_one_guilty_operation_is_found_alone_before_the_whole_graph_is_ever_run():
@@ -286,43 +227,6 @@ def test_a_backward_failure_keeps_its_training_step():
     assert all(asked.backward for asked in runner.asked)
 
 
-def test_recorded_values_are_used_only_where_synthetic_ones_do_not_fail():
-    graph = case(
-        [tensor("x", 2, fill="values", data=["inf", 1.0])], [op("y", "torch.remainder", "%x", 2, out=meta(2))], "y"
-    )
-
-    def with_values(asked):
-        recorded = asked.nodes and asked.inputs[0].fill == "values" and "inf" in numbers_in(asked.inputs[0].data)
-        return failure("the planted failure") if recorded else None
-
-    found, runner = reduce(with_values, graph)
-    assert isinstance(found, Reduction)
-    assert found.graph.inputs[0].fill == "values"
-    assert runner.asked[0].inputs[0].fill == "randn"
-    assert any("hold 1 value that the script had" in note for note in found.notes)
-
-
-def test_synthetic_values_stay_in_the_range_of_the_recorded_ones():
-    graph = case(
-        [
-            tensor("i", 3, dtype="int64", fill="values", data=[3, 5, 4]),
-            tensor("m", 2, dtype="bool", fill="values", data=[True, True]),
-            tensor("c", 2, fill="values", data=[1.0, 2.0], role="constant"),
-        ],
-        [op("y", "torch.relu", "%c", out=meta(2))],
-        "y",
-    )
-    assert [item.fill for item in synthetic_values(graph).inputs] == ["randint:3:6", "randint:0:2", "values"]
-
-
-def test_a_wrong_result_is_looked_for_with_the_recorded_values_first():
-    graph = case([tensor("x", 2, fill="values", data=[1.0, 2.0])], [op("y", "torch.sin", "%x", out=meta(2))], "y")
-    ((first, second),) = starts(problem(graph, kind=OutcomeKind.WRONG_RESULT), None)
-    assert (first.recorded, second.recorded) == (True, False)
-    assert first.candidate.form.check == "values"
-    assert starts(problem(graph), Form(check="strides"))[0][0].candidate.form.check == "strides"
-
-
 def test_the_graph_of_the_users_calls_comes_first_and_the_aten_graph_stands_in_for_it():
     aten = replace(model(), level="aten")
     plain = case([tensor("x", 4)], [op("y", "torch.linear", "%x", out=M)], "y")
@@ -374,72 +278,12 @@ def test_another_failure_is_never_followed():
     assert runner.judge(runner.written[met.source]) == failure("an easier one")
 
 
-def test_what_was_met_on_values_of_the_program_comes_with_made_up_ones_to_try():
-    def judge(graph):
-        return failure("an easier one") if any(item.fill == "values" for item in graph.inputs) else None
-
-    recorded = replace(tensor("x", 4), fill="values", data=[0.25, "nan", 3.0, 4.0])
-    found, runner = reduce(judge, case([recorded], [op("y", "torch.relu", "%x", out=M)], "y"))
-    (met,) = found.siblings
-    assert met.made_up is not None
-    fills = [item.fill for text in met.made_up for item in runner.written[text].inputs]
-    assert fills == ["randn", 'full:float("nan")', "ones", "zeros"]
-
-
-@pytest.mark.parametrize(
-    ("fill", "data", "told"),
-    [
-        ("values", [9.45], "hold 1 value that"),
-        ("values", [0.0, 9.45, 0.0], "hold 1 value that"),
-        ("values", [2.5, 2.5, 9.45], "hold 2 values that"),
-        ("full:9.45", None, "hold 1 value that"),
-        ('full:float("nan")', None, ""),
-        ("uniform:0.1:2.0", None, ""),
-    ],
-)
-def test_a_reproducer_says_how_many_values_of_the_program_it_holds(fill, data, told):
-    item = replace(tensor("x", len(data or [1])), fill=fill, data=data)
-    note = told_of_values(case([item], [op("y", "torch.relu", "%x", out=M)], "y"))
-    assert told in note if told else note == ""
-
-
-def test_of_a_table_that_the_failure_needs_the_numbers_that_matter_are_left():
-    def judge(graph):
-        """A NaN behind a number below -0.5, both in one row: what neither one number everywhere nor random ones have."""
-        data = graph.inputs[0].data
-        rows = (
-            data if isinstance(data, list) and isinstance(data[0], list) else [data] if isinstance(data, list) else []
-        )
-        fails = any("nan" in row[1:] and isinstance(row[0], float) and row[0] < -0.5 for row in rows)
-        return failure("the planted failure") if fails else None
-
-    table = [[round(0.013 * (8 * row + place) - 0.3, 3) for place in range(8)] for row in range(12)]
-    table[7][0], table[7][5], table[2][3] = -0.8125, "nan", "nan"
-    graph = case(
-        [replace(tensor("x", 12, 8), fill="values", data=table)], [op("y", "torch.relu", "%x", out=meta(12, 8))], "y"
-    )
-    found, runner = reduce(judge, graph)
-    assert isinstance(found, Reduction)
-    assert found.graph.inputs[0].data == [-0.8, "nan"]
-    assert len(runner.asked) < 70
-    assert any("hold 2 values that the script had" in note for note in found.notes)
-
-
 def test_a_graph_that_never_fails_as_a_whole_is_searched_kind_by_kind():
     def judge(graph):
         return failure("the planted failure") if names(graph) == ["n60"] else None
 
     found, _ = reduce(judge, chain(80))
     assert isinstance(found, Reduction) and found.ops == 1
-
-
-def test_a_spent_budget_gives_the_best_so_far_and_says_so():
-    found, _ = reduce(contains(3, 30), chain(40), budget=Questions(16))
-    assert isinstance(found, Reduction)
-    assert (found.complete, found.minimal) == (False, False)
-    assert any("budget" in note for note in found.notes)
-    nothing, _ = reduce(contains(3, 30), chain(40), budget=Questions(3))
-    assert isinstance(nothing, NoReduction) and "budget" in nothing.reason
 
 
 def test_listeners_see_queries_and_what_is_left():
@@ -450,23 +294,6 @@ def test_listeners_see_queries_and_what_is_left():
     reduced = [facts for kind, facts in events if kind == "reduced"]
     assert reduced[-1]["ops"] == 1
     assert "lines" in reduced[-1]
-
-
-def test_a_flaky_failure_is_repeated():
-    runs: dict[str, int] = {}
-
-    def every_third(graph: GraphCase) -> Outcome | None:
-        text = repr(graph)
-        runs[text] = runs.get(text, 0) + 1
-        return target("torch.lerp")(graph) if runs[text] % 3 == 0 else None
-
-    runner = FreeRunner(every_third)
-    engine = NativeEngine(render=runner.render, repeats=Repeats(3))
-    found = engine.reduce(
-        problem(model()), Resources(runner, SignatureOracle(planted()), NoLimit(), lambda kind, **facts: None)
-    )
-    assert isinstance(found, Reduction)
-    assert [node.target for node in found.graph.nodes] == ["torch.lerp"]
 
 
 def test_what_is_minimal_is_told_so_where_only_its_neighbour_is_missing(monkeypatch: pytest.MonkeyPatch):
@@ -491,84 +318,3 @@ def test_the_printed_text_is_the_reported_text():
     assert found.source in runner.asked
     assert "seen on torch 2.13.0" in found.source
     assert "TORCH_COMPILE_BACKEND" in found.source
-
-
-def test_where_candidates_take_long_sizes_stay_and_the_report_says_so(monkeypatch):
-    monkeypatch.setattr(shrink, "SECONDS", -1.0)
-    monkeypatch.setattr(shrink, "SHARE", -1.0)
-    found, _ = reduce(target("torch.lerp"), model())
-    assert isinstance(found, Reduction)
-    assert (found.ops, found.minimal, found.complete) == (1, True, True)
-    rough = found.graph.inputs[0].meta.shape
-    assert any("not made as small" in note for note in found.notes)
-    monkeypatch.undo()
-    found, _ = reduce(target("torch.lerp"), model())
-    assert isinstance(found, Reduction)
-    assert len(found.graph.inputs[0].meta.shape) < len(rough)
-    assert not any("not made as small" in note for note in found.notes)
-
-
-def test_larger_ones_that_were_found_on_the_way_are_kept():
-    found, _ = reduce(contains(5, 30), chain(40))
-    assert isinstance(found, Reduction) and found.larger
-    ops = [found.ops, *(one.ops for one in found.larger)]
-    assert ops == sorted(set(ops))
-    assert not any(one.minimal for one in found.larger)
-
-
-class SlowRunner(FreeRunner):
-    """Each candidate compiles for so many seconds as `takes` says of its operations; what takes longer than its limit hangs."""
-
-    def __init__(self, takes):
-        super().__init__(lambda graph: None)
-        self.takes, self.limits = takes, []
-
-    def run(self, source, *, rung=None, timeout=None):
-        seconds = self.takes(len(self.written[source].nodes))
-        hangs = seconds > timeout
-        self.limits += [timeout] if hangs else []
-        outcome = replace(HANG, seconds=timeout) if hangs else Outcome(OutcomeKind.OK)
-        return replace(
-            super().run(source), outcome=outcome, signature=signature_of(outcome), seconds=min(seconds, timeout)
-        )
-
-    def run_many(self, sources, *, rung=None, timeout=None):
-        yield from ((index, self.run(source, timeout=timeout)) for index, source in enumerate(sources))
-
-
-HANG = Outcome(OutcomeKind.HANG, detail="inductor compiles forward graph 0/0")
-
-
-def hung(takes, *cases):
-    runner = SlowRunner(takes)
-    engine = NativeEngine(render=runner.render, patience=Patience(30.0, script=120.0))
-    asked = replace(problem(*cases), signature=signature_of(HANG))
-    oracle = SignatureOracle(asked.signature)
-    return engine.reduce(asked, Resources(runner, oracle, NoLimit(), lambda kind, **facts: None)), runner
-
-
-def test_what_is_only_larger_than_what_passed_is_no_hang():
-    """Three operations exceed the limit that one has taught, and end; four do not."""
-    found, runner = hung(lambda ops: {0: 1.0, 1: 3.0, 2: 5.0, 3: 27.0}.get(ops, 1e6), same(8))
-    assert isinstance(found, Reduction)
-    assert (found.ops, found.minimal) == (4, True)
-    assert max(runner.limits) <= 120.0
-
-
-def test_what_hangs_however_long_it_is_waited_for_costs_few_long_limits():
-    found, runner = hung(lambda ops: 1e6 if ops > 1 else 1.0, same(8))
-    assert isinstance(found, Reduction)
-    assert (found.ops, found.minimal) == (2, True)
-    assert set(runner.limits) <= {10.0, 30.0, 60.0}
-
-
-def test_a_reduction_has_so_many_seconds_of_its_own():
-    found, runner = reduce(target("torch.lerp"), model(), seconds=0.0)
-    assert isinstance(found, NoReduction) and not runner.asked
-    assert found.reason == "nothing that fails the same way was found before the time for it was spent"
-
-
-def same(size):
-    """A chain of one operation."""
-    nodes = [op(f"n{k}", "torch.relu", f"%n{k - 1}" if k else "%x", out=M) for k in range(size)]
-    return case([tensor("x", 4)], nodes, f"n{size - 1}")

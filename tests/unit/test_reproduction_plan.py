@@ -30,7 +30,7 @@ from triage.reduce.text import engine as engine_of_text
 from triage.reduce.text.engine import SourceEngine
 from triage.session.clock import Clock
 from triage.session.settings import Settings
-from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, VALUE_NOTE, attempts_for, header_of
+from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, VALUE_NOTE, attempts_for, full_header
 from triage.stories.limits import (
     COLD_SECONDS,
     HANG_SECONDS,
@@ -327,4 +327,4 @@ def test_the_place_on_top_of_a_reproducer_is_one_in_the_compiler(
     outcome: Outcome, stage: Stage, says: str, tmp_path: Path
 ) -> None:
     conclusion = concluded(outcome, stage)
-    assert f"\n{says}" in header_of(found(conclusion, tmp_path), conclusion)
+    assert f"\n{says}" in full_header(found(conclusion, tmp_path), conclusion)

@@ -13,7 +13,7 @@ from triage.judge.judgement import CandidateResult
 from triage.judge.signature import FailureSignature
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage
-from triage.reduce.interface import Met, Problem, Reduction
+from triage.reduce.interface import Problem, Reduction, SiblingScript
 from triage.reduce.siblings import compilers_own, without_values
 from triage.reduce.verifying import FreshRuns, Reproduced
 
@@ -24,7 +24,10 @@ def sibling(name: str, *frames: str) -> FailureSignature:
 
 def test_a_failure_that_the_reducer_made_itself_is_none_that_was_met_on_the_way() -> None:
     runner = Passing()
-    met = [Met(sibling("NameError"), "fails by itself\n"), Met(sibling("LoweringError"), "compiled\n")]
+    met = [
+        SiblingScript(sibling("NameError"), "fails by itself\n"),
+        SiblingScript(sibling("LoweringError"), "compiled\n"),
+    ]
     kept = compilers_own([*met, met[1]], "aot_eager", runner, Left(spent=False))
     assert [each.signature.exception_type for each in kept] == ["LoweringError"]
     # No kernels are built for the answer.
@@ -32,7 +35,10 @@ def test_a_failure_that_the_reducer_made_itself_is_none_that_was_met_on_the_way(
 
 
 def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> None:
-    met = [Met(sibling("NameError"), "a\n"), Met(sibling("LoweringError", "torch/_inductor/graph.py:run"), "b\n")]
+    met = [
+        SiblingScript(sibling("NameError"), "a\n"),
+        SiblingScript(sibling("LoweringError", "torch/_inductor/graph.py:run"), "b\n"),
+    ]
     kept = compilers_own(met, "aot_eager", Passing(), Left(spent=True))
     assert [each.source for each in kept] == ["b\n"]
 
@@ -44,7 +50,7 @@ def test_what_ends_when_it_is_waited_for_longer_is_no_hang(seconds: float, kept:
             hangs = rung == "inductor" and timeout is not None and timeout < seconds
             return replace(PASSES, outcome=Outcome(OutcomeKind.HANG)) if hangs else PASSES
 
-    met = [Met(replace(sibling("hang"), kind=OutcomeKind.HANG), "slow\n")]
+    met = [SiblingScript(replace(sibling("hang"), kind=OutcomeKind.HANG), "slow\n")]
     found = compilers_own(met, "aot_eager", Slow(), Left(spent=False), "inductor")
     assert len(found) == kept
 
@@ -75,7 +81,7 @@ def test_another_failure_is_shown_on_made_up_values_or_not_at_all(
     problem = Problem(
         SIGNATURE, Stage.INDUCTOR, "inductor", None, (), Path(), passing="aot_eager", include_data=include
     )
-    met = Met(OTHER.signature, "x = 0.125\n", ("x = randn\n", "x = ones\n"))
+    met = SiblingScript(OTHER.signature, "x = 0.125\n", ("x = randn\n", "x = ones\n"))
     assert without_values(met, problem, Made(telling), Left(spent=False)) == shown
 
 
@@ -89,7 +95,7 @@ def found_beside(engine: Any) -> Reproduced | None:
 def test_a_failure_whose_script_is_left_out_is_told_with_what_to_type_for_it() -> None:
     class Meets(Finds):
         def reduce(self, *_: Any) -> Reduction:
-            return replace(super().reduce(), siblings=(Met(sibling("ValueError"), "0.125\n", ()),))
+            return replace(super().reduce(), siblings=(SiblingScript(sibling("ValueError"), "0.125\n", ()),))
 
     found = found_beside(Meets())
     assert found is not None and [text for _, text in found.others] == [None]
@@ -100,7 +106,7 @@ def test_a_sibling_is_headed_by_its_own_failure() -> None:
     class Meets(Finds):
         def reduce(self, *_: Any) -> Reduction:
             source = "# KeyError: boom\n# Stage dynamo.\ng()\n"
-            return replace(super().reduce(), siblings=(Met(sibling("ValueError"), source),))
+            return replace(super().reduce(), siblings=(SiblingScript(sibling("ValueError"), source),))
 
     found = found_beside(Meets())
     assert found is not None and [text for _, text in found.others] == ["# ValueError\n# Stage dynamo.\ng()\n"]

@@ -72,9 +72,11 @@ standby.compat.stance_setter, standby.compat.may_use_accelerator = lambda torch:
 channel = types.SimpleNamespace(directory=os.path.join(os.getcwd(), "own"))
 copy = standby.Standby(types.SimpleNamespace(channel=channel, alone=lambda: True), "")
 print(copy._refused(), end=";")
+may_come = copy.may_come()
 import tempfile
 spool = tempfile.TemporaryDirectory()
 print(copy._refused(), end=";")
+assert (may_come, copy.may_come()) == (True, True), "looked at once"
 spool.cleanup()
 print(copy._refused())
 """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triage.api.answers import BisectReport, TriageReport, bisection_of, report_of, with_directory
+from triage.model.places import LATEST, RUNS
 
 if TYPE_CHECKING:
     from triage.session.events import Event
@@ -40,7 +41,7 @@ def run(
     `budget` (of the whole run) are in seconds. `on_event` is told what happens, from any thread. An interrupt ends in a smaller
     report with exit code 130. Raises TriageError where there is nothing to triage, or the target cannot be used.
     """
-    from triage.probe.target import find_python, make_target
+    from triage.probe.target import command_of, find_python, make_target
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
     from triage.stories.run import run as triaged
@@ -51,9 +52,8 @@ def run(
     given |= {"format": tuple(formats) if formats is not None else None, "include_data": include_data}
     settings = load_settings(given)
     target = make_target(words, module=module, raw=raw, python=find_python(settings.python), cwd=Path.cwd())
-    said = (*(("-m", module) if module else ()), *(("--",) if raw else ()), *words)
     emit = Emitter(*([on_event] if on_event is not None else []))
-    return report_of(triaged(target, said, settings, emit, own_stdin=False))
+    return report_of(triaged(target, command_of(words, module, raw), settings, emit, own_stdin=False))
 
 
 def load(run: StrPath = "latest") -> TriageReport:
@@ -61,8 +61,8 @@ def load(run: StrPath = "latest") -> TriageReport:
     from triage.report.store import load_report
 
     place = Path(run)
-    newest = Path("triage-out") / "latest"
-    place = newest if str(run) == "latest" and not place.exists() else place
+    newest = Path(RUNS) / LATEST
+    place = newest if str(run) == LATEST and not place.exists() else place
     return with_directory(load_report(place), place.resolve() if place.is_dir() else place.resolve().parent)
 
 

@@ -11,6 +11,7 @@ from triage.api.answers import TriageReport
 from triage.api.commands import run
 from triage.environments.files import write_whole
 from triage.errors import TriageError, UsageError, written
+from triage.model.places import RUNS
 
 _NUMBERS = ("--timeout", "--budget")
 _FLAGS = {"--no-reduce": {"reduce": False}, "--reproducer-only": {"reproducer_only": True}}
@@ -36,7 +37,7 @@ def cell(line: str, text: str) -> TriageReport | None:
 def _script(text: str) -> Path:
     """The cell as a file: the report names it, and the run can be repeated. Raises UsageError where it cannot be written."""
     name = f"cell-{hashlib.sha256(text.encode()).hexdigest()[:8]}.py"
-    file = Path("triage-out") / "cells" / name
+    file = Path(RUNS) / "cells" / name
     next_step = "Start the notebook where you may write, or change to another directory: %cd DIR"
     with written(f"The cell's file {file}", next_step):
         file.parent.mkdir(parents=True, exist_ok=True)

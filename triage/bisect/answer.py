@@ -8,12 +8,11 @@ from dataclasses import replace
 
 from triage.bisect.missing import lacking_everywhere
 from triage.bisect.points import Axis
-from triage.bisect.search import Edge, edge, edges, is_monotone
+from triage.bisect.search import BAD, GOOD, SKIP, Edge, edge, edges, is_monotone
 from triage.bisect.trial import Sought
 from triage.errors import TargetError
 from triage.model.bisection import Bisection, Change, Kind, SkippedVersion, Standing, TestedVersion
 
-GOOD, BAD, SKIP = Standing.GOOD, Standing.BAD, Standing.SKIP
 Results = Mapping[int, TestedVersion]
 
 

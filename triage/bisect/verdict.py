@@ -15,7 +15,15 @@ from difflib import SequenceMatcher
 from triage.bisect.missing import missing_feature
 from triage.judge.equivalences import SAME_ACROSS_RELEASES
 from triage.judge.likeness import same_wrongness
-from triage.judge.signature import FailureSignature, first_words, is_user_frame, signature_of, torch_frame, user_frame
+from triage.judge.signature import (
+    FailureSignature,
+    first_words,
+    is_user_frame,
+    signature_of,
+    signature_of_raised,
+    torch_frame,
+    user_frame,
+)
 from triage.model.bisection import Standing
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
@@ -81,12 +89,7 @@ def faces_of(outcome: Outcome, notes: AgentNotes) -> list[Face]:
     if outcome.failed and outcome.exit_code != 0:
         signature = signature_of(outcome)
         return [_face(signature, outcome.exception)] if signature is not None else []
-    found = []
-    for exception in notes.raised:
-        signature = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=exception))
-        if exception.swallowed and signature is not None:
-            found.append(_face(signature, exception))
-    return found
+    return [_face(signature_of_raised(exception), exception) for exception in notes.raised if exception.swallowed]
 
 
 def alike(found: Face, wanted: Face) -> str | None:

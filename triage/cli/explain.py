@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, check_given, command_of, warn_unredacted
+from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, check_given, warn_unredacted
 
 
 def explain(
@@ -50,7 +50,7 @@ def explain(
     """
     from triage.cli.explain_view import show_explanation
     from triage.cli.view import listener_for
-    from triage.probe.target import find_python, make_target
+    from triage.probe.target import command_of, find_python, make_target
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
     from triage.stories.explain import Measuring
@@ -63,7 +63,7 @@ def explain(
     measured = modes or mode or (step and not profile)
     wanted = Measuring(ModesWanted(tuple(mode or ())) if measured else None, step, profile)
     target = make_target(words or [], module=module, raw=raw, python=find_python(settings.python), cwd=Path.cwd())
-    command = command_of(words, module, raw)
+    command = command_of(words or [], module, raw)
     warn_unredacted(settings.redact)
     with listener_for(quiet=quiet) as listener:
         done = explained(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-LATEST = "latest"
-RUNS = "triage-out"
+from triage.model.places import LATEST, RUNS
 
 
 def named(run: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take, and how a command line is told again."""
+"""Arguments and options that several commands take."""
 
 from __future__ import annotations
 
@@ -19,11 +19,6 @@ NO_REDACT = typer.Option(
 )
 QUIET = typer.Option(False, "--quiet", "-q", help="Print only where the result lies.")
 RAW = typer.Option(False, "--raw-command", hidden=True)
-
-
-def command_of(words: Sequence[str] | None, module: str | None, raw: bool) -> tuple[str, ...]:
-    """What is to be run, as it was typed: `-m MODULE ARGS`, `-- COMMAND`, or the script and its arguments."""
-    return (*(("-m", module) if module else ()), *(("--",) if raw else ()), *map(str, words or ()))
 
 
 def check_given(words: Sequence[str] | None, module: str | None, command: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, check_given, command_of, warn_unredacted
+from triage.cli.options import MODULE, NO_REDACT, PYTHON, QUIET, RAW, WORDS, check_given, warn_unredacted
 from triage.model.formats import BY_NAME
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _triaged(
 ) -> RunResult:
     """The story of a run, with a view that listens. Raises UsageError where there is nothing to run, or nothing to write with."""
     from triage.cli.view import listener_for
-    from triage.probe.target import find_python, make_target
+    from triage.probe.target import command_of, find_python, make_target
     from triage.session.events import Emitter
     from triage.session.settings import load_settings
     from triage.stories.run import run as triaged

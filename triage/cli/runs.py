@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from triage.cli.latest import RUNS, named, names
+from triage.cli.latest import named, names
+from triage.model.places import RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

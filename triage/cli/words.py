@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from triage.model.places import LATEST
+
 RAW = "--raw-command"
-RESUME, LATEST = "--resume", "latest"
+RESUME = "--resume"
 
 
 def arrange(command: Any, words: Sequence[str]) -> list[str]:

@@ -110,7 +110,7 @@ def _directions(case: GraphCase) -> Iterator[tuple[str, GraphCase]]:
             for item in case.inputs
         )
         yield "with backward", replace(case, backward=True, inputs=grads)
-    learns = any(item.meta is not None and item.meta.requires_grad for item in case.inputs)
+    learns = case.learns
     if learns and case.level == "dynamo" and case.context.grad_enabled and not case.context.inference_mode:
         yield "under torch.no_grad()", replace(case, backward=False, context=replace(case.context, grad_enabled=False))
 

@@ -50,7 +50,7 @@ WITHOUT_OPTION = "without the option "  # in a row's text, and the name behind i
 WITHOUT_OPTIONS = Argument("without options", "options", None, 2, written="`torch.compile(...)` without `options`")
 
 
-def arguments_for(failing: str, *, fullgraph: bool, options: Sequence[str] | None = None) -> Iterator[Argument]:
+def arguments_for(failing: str, *, fullgraph: bool, options: Sequence[str] | None) -> Iterator[Argument]:
     """The rows that say something to the failing backend, for a script that asks for one graph or does not.
 
     `options` are the names of those that it gives, None where it gives none. Torch takes no mode beside them, so each is

@@ -174,7 +174,7 @@ def _values(case: GraphCase) -> Iterator[Question]:
 
 
 def _gradients(case: GraphCase) -> Iterator[Question]:
-    if case.backward or not any(item.meta is not None and item.meta.requires_grad for item in case.inputs):
+    if case.backward or not case.learns:
         return
     edits = tuple(choice.edits[0] for choice in autograd.propose(case))
     if edits:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from triage.culprit.inquiry import Inquiry, ended_by_time
 from triage.judge.comparison import is_own_comparison
@@ -35,7 +35,7 @@ class FirstWrong(NamedTuple):
 
 def first_wrong(case: GraphCase, form: Form | None, inquiry: Inquiry) -> FirstWrong | None:
     """The operation whose result is the first that is wrong; None where none is alone, or the graph is too large."""
-    inner = [node for node in case.nodes if len(node.out) == 1 and node.out[0] is not None and not node.multi]
+    inner = [node for node in case.nodes if node.tensor is not None]
     if case.backward or form is None or not form.compares_values or len(inner) > MOST:
         return None
     if count_ops(case) == 1 and inner:
@@ -91,7 +91,7 @@ def signed_by(case: GraphCase, wrong: GraphNode, form: Form, run: Run) -> GraphN
 def _without_signed_zeros(case: GraphCase, wrong: GraphNode, operands: list[GraphNode]) -> GraphCase:
     """The graph that returns what `wrong` makes of operands whose zeros are all positive."""
     nodes: list[GraphNode] = []
-    renamed: dict[str, str] = {}
+    replaced: dict[str, Any] = {}
     for node in operands:
         zero, plain = f"{node.name}_is_zero", f"{node.name}_plain"
         mask = [replace(meta, dtype="bool") if meta is not None else None for meta in node.out]
@@ -101,15 +101,10 @@ def _without_signed_zeros(case: GraphCase, wrong: GraphNode, operands: list[Grap
                 plain, "call_function", "torch.where", [trees.ref(zero), 0.0, trees.ref(node.name)], out=[*node.out]
             ),
         ]
-        renamed[node.name] = plain
-
-    def change(name: str) -> dict[str, str]:
-        return trees.ref(renamed.get(name, name))
-
-    given = wrong.rewritten(change)
+        replaced[node.name] = trees.ref(plain)
     before = case.nodes[: case.nodes.index(wrong)]
-    return replace(case, nodes=(*before, *nodes, given), outputs=(trees.ref(wrong.name),))
+    return replace(case, nodes=(*before, *nodes, wrong.rewired(replaced)), outputs=(trees.ref(wrong.name),))
 
 
 def _is_floating(node: GraphNode) -> bool:
-    return len(node.out) == 1 and node.out[0] is not None and not node.multi and "float" in node.out[0].dtype
+    return node.tensor is not None and "float" in node.tensor.dtype

@@ -49,7 +49,7 @@ def given_wrong(case: GraphCase, form: Form, inquiry: Inquiry, runner: Comparing
     """
     if form.check != "exception" or count_ops(case) < 2:
         return None
-    inner = [node for node in case.nodes if len(node.out) == 1 and node.out[0] is not None and not node.multi]
+    inner = [node for node in case.nodes if node.tensor is not None]
     if len(inner) > MOST:
         return None
     whole, rounded = Candidate(case, form), []

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.stage import COMPILER_STAGES, OutcomeKind, Stage
 
-_COMPILING = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.INDUCTOR)
 DOCS = "https://docs.pytorch.org/docs/stable"
 ISSUES = "https://github.com/pytorch/pytorch/issues"
 _GRAPH_BREAKS = f"{DOCS}/compile/programming_model.fullgraph_true.html"
@@ -171,7 +170,7 @@ TABLE: tuple[Row, ...] = (
         'Let torch\'s own warnings pass, behind the line that makes them errors: `warnings.filterwarnings("default", '
         'module="torch")`, in pytest `filterwarnings = ["error", "default:::torch"]`.',
         "https://docs.python.org/3/library/warnings.html#the-warnings-filter",
-        stages=_COMPILING,
+        stages=COMPILER_STAGES,
         statement=CureStatement('warnings.filterwarnings("default", module="torch")', "warnings", above_compile=True),
     ),
     Row(
@@ -245,7 +244,7 @@ TABLE: tuple[Row, ...] = (
         '`@torch.library.register_fake("ns::name")`, or `.register_fake` of the operator; before torch 2.4 '
         '`library.impl("name", function, "Meta")`.',
         "https://docs.pytorch.org/tutorials/advanced/python_custom_ops_functional.html",
-        stages=_COMPILING,
+        stages=COMPILER_STAGES,
     ),
     Row(
         "graph_break_fullgraph",
@@ -340,7 +339,7 @@ TABLE: tuple[Row, ...] = (
         "Inductor cannot write its cache: the directory belongs to somebody else or is read-only.",
         "Point TORCHINDUCTOR_CACHE_DIR (and TRITON_CACHE_DIR) at a directory that this user can write.",
         "https://github.com/pytorch/torchdynamo/issues/2004",
-        stages=_COMPILING,
+        stages=COMPILER_STAGES,
         environment=True,
     ),
     Row(

@@ -123,7 +123,7 @@ def culprit_of(
 
     None where the machine is to blame: the operation that is left only has something built.
     """
-    if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
+    if not conclusion.stage.needs_compiling or conclusion.outcome is None:
         return None
     if lies_in_environment(conclusion.outcome, conclusion.stage):
         return None

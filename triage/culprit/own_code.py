@@ -62,7 +62,7 @@ _OPERATOR = re.compile(
 
 def own_code_of(error: RaisedException | None, stage: Stage) -> OwnCode | None:
     """The innermost line under the compiler that is not torch's and has a role there; None where there is none."""
-    if error is None or stage in (Stage.SCRIPT, Stage.NONE):
+    if error is None or not stage.needs_compiling:
         return None
     inner = error.innermost()
     for raised in filter(None, (inner.cause, inner, error)):
@@ -86,7 +86,7 @@ def own_code_that_died(
     A kernel of torch's leaves none either. So what stands in the graph (an `autograd.Function`, a tensor subclass) is not
     looked at: it calls torch's kernels, and a line that does is no more to blame than the kernel.
     """
-    if outcome.kind is not OutcomeKind.CRASH or stage in (Stage.SCRIPT, Stage.NONE):
+    if outcome.kind is not OutcomeKind.CRASH or not stage.needs_compiling:
         return None
     signal = outcome.signal or "a signal"
     frames = tuple(replace(frame, code=code(frame)) for frame in crashed_thread(outcome.stacks))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triage.environments.index_settings import IndexSettings
+from triage.probe.target import python_of
 
 # Variables that belong to the person's own environment or project. Constraints are among them: containers pin torch that way.
 _POISONOUS = {
@@ -49,7 +50,7 @@ class Installer:
         settings: IndexSettings,
     ) -> tuple[str, ...]:
         """Install into the environment, from the configured indexes and from the indexes `extra`."""
-        python = str(interpreter_in(venv))
+        python = str(python_of(venv))
         wanted = [*requirements, *(word for file in files for word in ("-r", str(file)))]
         if self.uv:
             # As pip does it: the best version over all indexes, whichever comes first.
@@ -73,10 +74,6 @@ def find_uv() -> tuple[str, ...]:
     if found:
         return (found,)
     return (sys.executable, "-m", "uv") if importlib.util.find_spec("uv") is not None else ()
-
-
-def interpreter_in(venv: Path) -> Path:
-    return venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def installer_environment(base: Mapping[str, str], downloads: Path, settings: IndexSettings) -> dict[str, str]:

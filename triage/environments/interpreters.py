@@ -49,7 +49,7 @@ def choose_interpreter(
     own = examine(target)
     if wanted is not None:
         python = (3, int(wanted.split(".")[1]))
-        found = find_python(python, target, installer)
+        found = find_version(python, target, installer)
         if found is None:
             raise _not_found(python, versions, f"--python {wanted} was asked for.")
         return found
@@ -60,7 +60,7 @@ def choose_interpreter(
             next="Name one: triage bisect --python 3.11 ...",
         )
     for python in candidates(own.python, versions):
-        found = own if python == own.python else find_python(python, target, installer)
+        found = own if python == own.python else find_version(python, target, installer)
         if found is not None:
             note = None
             if python != own.python:
@@ -87,7 +87,7 @@ def candidates(own: Python, versions: Sequence[Version]) -> list[Python]:
     return fitting or [FALLBACK_PYTHON]
 
 
-def find_python(python: Python, target: str, installer: Installer) -> Interpreter | None:
+def find_version(python: Python, target: str, installer: Installer) -> Interpreter | None:
     """An interpreter of this version: on this machine, or fetched by uv where the person lets it do that."""
     for path in _places(python, target, installer):
         found = examine(path)

@@ -28,7 +28,7 @@ class Smoke:
     seconds: float = 0.0
 
 
-def smoke_test(python: Path, toolchain: Path, cancel: Cancel | None = None) -> Smoke:
+def smoke_test(python: Path, toolchain: Path, cancel: Cancel | None) -> Smoke:
     """Run it in this interpreter. `toolchain` keeps what is neutral of the compiler cache for the probes to come."""
     stage = make_stage(toolchain)
     try:

@@ -17,7 +17,7 @@ from typing import Any
 from triage.environments.cache import EnvironmentCache, Stored, key_of, no_room
 from triage.environments.files import tree_bytes
 from triage.environments.index_settings import IndexSettings
-from triage.environments.installer import Installer, installer_environment, interpreter_in
+from triage.environments.installer import Installer, installer_environment
 from triage.environments.interpreters import Interpreter
 from triage.environments.recipes import refusal, requirements_for, room_needed
 from triage.environments.releases import Release
@@ -26,6 +26,7 @@ from triage.environments.smoke import Smoke, smoke_test
 from triage.environments.trouble import Trouble, read_trouble
 from triage.errors import TargetError
 from triage.probe.launch import Cancel, Launch, launch, text_of
+from triage.probe.target import python_of
 
 RECIPE_VERSION = "1"  # part of every key: environments made by another recipe are not taken
 INSTALL_SECONDS = 3600.0
@@ -100,7 +101,7 @@ class Workshop:
             if stored is None:
                 stored = self._make(release)
             stored = self._tested(release, stored)
-        python = str(interpreter_in(stored.venv))
+        python = str(python_of(stored.venv))
         return Environment(stored, python, made, time.monotonic() - began)
 
     def has(self, release: Release) -> bool:
@@ -218,7 +219,7 @@ class Workshop:
         if stored.facts.get("smoke") == "passed":
             return stored
         self._tell("smoke_started", version=release.name)
-        smoke = smoke_test(interpreter_in(stored.venv), stored.toolchain, self._cancel)
+        smoke = smoke_test(python_of(stored.venv), stored.toolchain, self._cancel)
         self._check_stopped()
         self._tell("smoke_ended", version=release.name, seconds=round(smoke.seconds, 1), problem=smoke.problem)
         stored = self._cache.update(stored, **_kept(smoke), size=tree_bytes(stored.directory))
@@ -240,7 +241,7 @@ def _kept(smoke: Smoke) -> dict[str, Any]:
 
 def _rename_inside(venv: Path, final: Path) -> None:
     """Scripts of an environment that pip made name the interpreter by its path: give them the one it will have."""
-    for script in interpreter_in(venv).parent.iterdir():
+    for script in python_of(venv).parent.iterdir():
         if script.is_symlink() or not script.is_file() or script.stat().st_size > 64 * 1024:
             continue
         content = script.read_bytes()

@@ -41,7 +41,7 @@ C = TypeVar("C", bound=Shrinkable)
 
 
 @dataclass(frozen=True)
-class Held(Generic[C]):
+class FailingCandidate(Generic[C]):
     """A candidate that was judged the same failure, with the very text that was run."""
 
     candidate: C
@@ -53,7 +53,7 @@ class Judge(Protocol[C]):
     """Answers whether a candidate is the same failure. Every question may raise StopReductionError."""
 
     @property
-    def best(self) -> Held[C] | None:
+    def best(self) -> FailingCandidate[C] | None:
         """The lightest candidate that was judged the same failure."""
         ...
 

@@ -111,7 +111,7 @@ class FirstComparisonOracle:
     def fails(self, result: CandidateResult) -> bool:
         """Whether it fails in this way, or may be the first to."""
         if self.first is not None:
-            return result.signature is not None and same_failure(result.signature, self.first)
+            return same_failure(result.signature, self.first)
         return result.outcome.exception is not None and _is_added_comparison(result.outcome.exception)
 
     def judge(self, result: CandidateResult) -> Judgement:

@@ -8,8 +8,13 @@ from triage.judge.signature import FailureSignature
 SHORTEST_TELLING = 7  # letters: a message that is shorter may be found in any other
 
 
-def same_failure(left: FailureSignature, right: FailureSignature) -> bool:
-    """Type, message skeleton and innermost torch frame agree (the signal and telling line, for a crash)."""
+def same_failure(left: FailureSignature | None, right: FailureSignature | None) -> bool:
+    """Type, message skeleton and innermost torch frame agree (the signal and telling line, for a crash).
+
+    What has no signature is like nothing.
+    """
+    if left is None or right is None:
+        return False
     if (left.kind, left.exception_type, left.skeleton) != (right.kind, right.exception_type, right.skeleton):
         return known_pair(left, right)
     if not same_wrongness(left, right):
@@ -35,8 +40,10 @@ def is_torn(signature: FailureSignature | None) -> bool:
     return signature is not None and signature.skeleton == TORN
 
 
-def same_face(left: FailureSignature, right: FailureSignature) -> bool:
+def same_face(left: FailureSignature | None, right: FailureSignature | None) -> bool:
     """The failure looks the same to a reader: as `same_failure`, without the frame. For showing, never for reducing."""
+    if left is None or right is None:
+        return False
     if (left.kind, left.exception_type) != (right.kind, right.exception_type):
         return False
     return left.skeleton == right.skeleton or known_pair(left, right)

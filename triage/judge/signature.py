@@ -122,6 +122,11 @@ def signature_of(outcome: Outcome) -> FailureSignature | None:
     return FailureSignature(outcome.kind, outcome.kind.value, _skeleton_of_end(outcome.detail), message=outcome.detail)
 
 
+def signature_of_raised(exception: RaisedException) -> FailureSignature:
+    """The signature of an exception by itself, whatever became of it."""
+    return _of_exception(OutcomeKind.EXCEPTION, exception)
+
+
 _EXPLANATION = re.compile(r"^ *Explanation:(?: |$)", re.MULTILINE)  # where Dynamo goes on to teach
 # `torch/_dynamo/utils.py`, since 2.8; before it the message had no explanation.
 _FAKE_CALL = re.compile(

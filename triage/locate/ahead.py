@@ -184,7 +184,7 @@ def may_be_in_the_way(outcome: Outcome) -> bool:
     if outcome.kind is OutcomeKind.OOM or outcome.signal == "SIGKILL":
         return True
     error = outcome.exception
-    if error is None or error.phase in ("compile", "call", "backward"):
+    if error is None or error.in_compiled_code:
         return False
     return error.type.rpartition(".")[2] in SHARED or any(words in error.message for words in SAYS_SO)
 

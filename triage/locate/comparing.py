@@ -145,7 +145,7 @@ def _checked(walk: Walk, rung: Rung, failed: Outcome, cancel: Cancel | None = No
     first = walk.checked_first
     if first is not None and rung is walk.own_rung:
         return first
-    seen = failed.exception.check if failed.exception is not None else None
+    seen = failed.check
     comparison = Comparison(
         gradients=walk.start.notes.backwards > 0,
         stop=True,

@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triage.judge.likeness import in_other_words, is_torn, met_as, same_face, same_failure
-from triage.judge.signature import FailureSignature, is_programs_own, is_verdict, signature_of, torch_frame
+from triage.judge.signature import (
+    FailureSignature,
+    is_programs_own,
+    is_verdict,
+    signature_of,
+    signature_of_raised,
+    torch_frame,
+)
 from triage.judge.skeleton import short_type
 from triage.judge.stacks import program_thread
 from triage.locate.doors import Door, door_of
@@ -60,6 +67,11 @@ class Conclusion:
     def error(self) -> RaisedException | None:
         """What was raised; None where it did not fail, or by something else."""
         return self.outcome.exception if self.outcome is not None else None
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether it fails in some runs and passes in others that are the same."""
+        return self.symptom is Symptom.NONDETERMINISTIC and 0 < self.failures < self.runs
 
     @property
     def fails_uncompiled(self) -> bool:
@@ -203,7 +215,7 @@ def expected_exceptions(seen: Seen) -> tuple[FailureSignature, ...]:
     """Exceptions that the program meets and handles without any compiler."""
     found = []
     for probe in seen.get(UNCOMPILED.name, ()):
-        found += [_signature(exception) for exception in probe.notes.raised if exception.swallowed]
+        found += [signature_of_raised(exception) for exception in probe.notes.raised if exception.swallowed]
     return tuple(found)
 
 
@@ -213,13 +225,13 @@ def discount(probe: Probe, expected: Sequence[FailureSignature]) -> Probe:
     if outcome.kind is OutcomeKind.OK or outcome.exception is None or not outcome.exception.swallowed:
         return probe
     if outcome.kind in (OutcomeKind.CRASH, OutcomeKind.HANG) or not any(
-        met_as(_signature(outcome.exception), known) for known in expected
+        met_as(signature_of_raised(outcome.exception), known) for known in expected
     ):
         return probe
     news = [
         exception
         for exception in probe.notes.raised
-        if exception.swallowed and not any(met_as(_signature(exception), known) for known in expected)
+        if exception.swallowed and not any(met_as(signature_of_raised(exception), known) for known in expected)
     ]
     if not news and outcome.exit_code == 0:
         return replace(probe, outcome=replace(outcome, kind=OutcomeKind.OK, exception=None), signature=None)
@@ -394,9 +406,3 @@ def _rate(judged: Mapping[str, Sequence[Probe]], rungs: Sequence[Rung], lowest: 
             elif probe.outcome.kind is OutcomeKind.OK and any(p.outcome.failed for p in judged[rung.name]):
                 runs += 1
     return runs, failures
-
-
-def _signature(exception: RaisedException) -> FailureSignature:
-    found = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=exception))
-    assert found is not None
-    return found

@@ -16,7 +16,7 @@ from triage.probe.run import Probe
 _OF_VALUES = ("values", "nan", "inf", "zero_sign")
 
 
-def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | None = None) -> Conclusion:
+def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | None) -> Conclusion:
     """The conclusion where a check of the script's own fails, once its graphs were compared: the compiler's fault, or none.
 
     `otherwise`: the script uncompiled, where each result of its compiled functions is a rounding off.
@@ -66,12 +66,12 @@ def with_rounding_of_dynamo(found: Conclusion, otherwise: Probe | None) -> Concl
 
 def may_round(failed: Outcome | None) -> bool:
     """Whether a check saw numbers that differ by what rounding may make."""
-    check = _check_of(failed)
+    check = failed.check if failed is not None else None
     return check is not None and check.kind == "values" and (check.relative or 0.0) <= GROSS
 
 
 def _as_far_off(otherwise: Outcome, failed: Outcome | None) -> bool:
-    one, other = _check_of(otherwise), _check_of(failed)
+    one, other = otherwise.check, failed.check if failed is not None else None
     if one is None or other is None or not may_round(failed):
         return False
     if (one.shape, one.dtype) != (other.shape, other.dtype):
@@ -80,14 +80,10 @@ def _as_far_off(otherwise: Outcome, failed: Outcome | None) -> bool:
     return all(more is not None and less is not None and less <= factor * more for more, less, factor in pairs)
 
 
-def _check_of(outcome: Outcome | None) -> Check | None:
-    return outcome.exception.check if outcome is not None and outcome.exception is not None else None
-
-
 def fails_alike(otherwise: Probe, found: Conclusion) -> bool:
     """Whether the same check fails, in the same way, uncompiled and with results that are a rounding off."""
     one, other = otherwise.outcome.exception, found.error
-    if one is None or other is None or otherwise.signature is None or found.signature is None:
+    if one is None or other is None:
         return False
     kinds = [error.check.kind if error.check is not None else None for error in (one, other)]
     return (
@@ -113,10 +109,9 @@ def all_is_rounding(probe: Probe, failed: Outcome | None) -> bool:
 
     Not where the check itself saw what no rounding makes, nor where it looked at what is not compared (second derivatives).
     """
-    rounding, exception = probe.notes.rounding, failed.exception if failed is not None else None
+    rounding, check = probe.notes.rounding, failed.check if failed is not None else None
     if rounding is None or not nothing_but_rounding(probe):
         return False
-    check = exception.check if exception is not None else None
     return check is None or _explains(rounding, check)
 
 

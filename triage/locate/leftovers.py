@@ -35,4 +35,4 @@ def fails_otherwise(probe: Probe, first: Probe) -> bool:
 
 def looks_alike(one: Probe, other: Probe) -> bool:
     """Whether two runs failed, and with the same face."""
-    return one.signature is not None and other.signature is not None and same_face(one.signature, other.signature)
+    return same_face(one.signature, other.signature)

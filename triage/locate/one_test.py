@@ -25,7 +25,7 @@ def to_one_test(walk: Walk) -> str:
     walk.stop()
     walk.target, walk.stop_after = replace(target, only_test=test), None
     alone = walk.ask(AS_IT_IS, NAME)
-    if _failing(alone) == test and _alike(alone, whole):
+    if _failing(alone) == test and same_failure(alone.signature, whole.signature):
         walk.seen.clear()
         walk.begins_with(alone)
         return f"Of {others + 1} tests the failing one alone was run again: it fails by itself as it does among the others."
@@ -41,7 +41,3 @@ def _failing(probe: Probe) -> str:
 def _is_a_test(name: str) -> bool:
     """A node id of pytest or a test's id of unittest, and no file that was collected, no `setUpClass (test_pool.Case)`."""
     return "::" in name or (name.count(".") > 1 and all(part.isidentifier() for part in name.split(".")))
-
-
-def _alike(one: Probe, other: Probe) -> bool:
-    return one.signature is not None and other.signature is not None and same_failure(one.signature, other.signature)

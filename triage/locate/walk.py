@@ -104,7 +104,7 @@ class Walk(Visits):
         self.session.emit("ladder", rungs=[rung.name for rung in self.rungs], top=self.own_rung.name)
         self.announce(self.own_rung, probe)
         exception = probe.outcome.exception
-        if exception is not None and exception.phase in ("compile", "call", "backward") and not exception.swallowed:
+        if exception is not None and exception.in_compiled_code and not exception.swallowed:
             self.stop_after = probe.notes.point
 
     def _as_it_is(self) -> Probe:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from triage.judge.signature import is_user_frame
 from triage.locate.visits import Visits
-from triage.model.accuracy import ALIKE, Check, WrongResult
+from triage.model.accuracy import ALIKE, WrongResult
 from triage.model.outcome import Outcome
 from triage.model.rungs import Rung
 from triage.probe.run import Probe
@@ -106,16 +106,12 @@ def _by(graph: str, wrongs: tuple[WrongResult, ...]) -> tuple[WrongResult, tuple
     )
 
 
-def _check_of(outcome: Outcome) -> Check | None:
-    return outcome.exception.check if outcome.exception is not None else None
-
-
 def _is_what_it_looked_at(wrong: WrongResult, failed: Outcome) -> bool:
-    check = _check_of(failed)
+    check = failed.check
     return check is not None and all(check.fits(wrong))
 
 
 def _tells_how_far(outcome: Outcome) -> bool:
     """Whether what the check compared was seen: then it would have been seen to come nearer."""
-    check = _check_of(outcome)
+    check = outcome.check
     return check is not None and check.kind == "values" and check.difference is not None

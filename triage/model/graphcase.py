@@ -14,7 +14,7 @@ Arguments of a node are JSON values in which a reference to another value is a t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -96,6 +96,11 @@ class GraphNode:
     gradient: Any = None
 
     @property
+    def tensor(self) -> TensorMeta | None:
+        """The meta of a result that is exactly one tensor; None of any other."""
+        return self.out[0] if len(self.out) == 1 and not self.multi else None
+
+    @property
     def reads(self) -> list[str]:
         """The values it reads, in order, with repetitions."""
         return [*trees.refs(self.args), *trees.refs(self.kwargs)]
@@ -103,6 +108,10 @@ class GraphNode:
     def rewritten(self, change: Callable[[str], Any]) -> GraphNode:
         """The operation with what `change` gives for each value in the place of that."""
         return replace(self, args=trees.rewrite(self.args, change), kwargs=trees.rewrite(self.kwargs, change))
+
+    def rewired(self, replaced: Mapping[str, Any]) -> GraphNode:
+        """The operation with other values in the place of those named."""
+        return self.rewritten(lambda name: replaced.get(name, trees.ref(name)))
 
 
 @dataclass(frozen=True)
@@ -168,6 +177,16 @@ class GraphCase:
     own_backend: tuple[str, ...] = ()  # of the program's own: an expression for it, then the statements that this needs
     backend_code: str = ""  # such an expression, where the preamble holds the statements: printed in the name's place
     unprintable: tuple[str, ...] = ()  # why it cannot be printed as a whole, empty where it can
+
+    @property
+    def nested_nodes(self) -> list[GraphNode]:
+        """The operations of the nested graphs."""
+        return [node for graph in self.subgraphs for node in graph.nodes]
+
+    @property
+    def learns(self) -> bool:
+        """Whether a gradient is asked for any input."""
+        return any(item.meta is not None and item.meta.requires_grad for item in self.inputs)
 
     @property
     def holds_values(self) -> bool:

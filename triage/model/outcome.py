@@ -70,6 +70,11 @@ class RaisedException:
         """The outermost exception, and the one at the bottom of the wrappers (which may be the same)."""
         return self, self.innermost()
 
+    @property
+    def in_compiled_code(self) -> bool:
+        """Whether the compiler raised it, or what it compiled."""
+        return self.phase in ("compile", "call", "backward")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -87,6 +92,16 @@ class Outcome:
     @property
     def failed(self) -> bool:
         return self.kind not in (OutcomeKind.OK, OutcomeKind.INVALID)
+
+    @property
+    def innermost(self) -> RaisedException | None:
+        """The exception at the bottom of the wrappers, where one was raised."""
+        return self.exception.innermost() if self.exception is not None else None
+
+    @property
+    def check(self) -> Check | None:
+        """What the check of the program's own compared that failed."""
+        return self.exception.check if self.exception is not None else None
 
     def words(self) -> str:
         """`ok`, `exception`, `crash (SIGSEGV)`: for tables."""
@@ -191,5 +206,5 @@ class AgentNotes:
 
     def checked_by(self, outcome: Outcome | None) -> AgentNotes:
         """With that wrong value first which the check that failed in this outcome looked at."""
-        check = outcome.exception.check if outcome is not None and outcome.exception is not None else None
+        check = outcome.check if outcome is not None else None
         return self if check is None else replace(self, wrongs=check.likeliest_first(self.wrongs))

@@ -16,6 +16,14 @@ class Stage(str, Enum):
     BACKEND = "backend"
     NONE = "none"
 
+    @property
+    def needs_compiling(self) -> bool:
+        """Whether something is to blame that the program meets only where it is compiled."""
+        return self not in (Stage.NONE, Stage.SCRIPT)
+
+
+COMPILER_STAGES = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.INDUCTOR)
+
 
 class OwnFault(str, Enum):
     """Of stage `script`: what was shown, so that the program itself is to blame."""

@@ -119,3 +119,8 @@ class SweepReport:
     seconds: float = 0.0
     processes: int = 0  # runs of triage that were made for it
     notes: tuple[str, ...] = ()
+
+    @property
+    def bugs(self) -> tuple[Cluster, ...]:
+        """The clusters that are none of the known causes."""
+        return tuple(cluster for cluster in self.clusters if cluster.known_cause is None)

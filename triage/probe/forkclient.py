@@ -229,7 +229,7 @@ class ForkServer(Forks):
         return self._last_words() or how
 
 
-def server_environment(base: Mapping[str, str], *, as_it_is: bool = False) -> dict[str, str]:
+def server_environment(base: Mapping[str, str], *, as_it_is: bool) -> dict[str, str]:
     """What the warm interpreter runs in: the user's own, less what changes compiles, one thread per candidate.
 
     A program that runs `as_it_is` has as many as it would have.

@@ -61,7 +61,6 @@ _WARNING = re.compile(
 _EXIT = re.compile(r"exit status (\d+)(: )?")  # the message of a SystemExit, in the agent's words
 
 _TRACEBACK = "Traceback (most recent call last):"
-_BOUNDARY = ("compile", "call", "backward")
 
 
 def with_comparison(outcome: Outcome, notes: AgentNotes) -> Outcome:
@@ -121,7 +120,7 @@ def _ended(done: Exit, notes: AgentNotes, stdout: str, stderr: str, stacks: str,
         return _crash(base, notes, stderr, stdout, swallowed)
     if done.code == 0:
         # A pipe or a shell between us and the program may have lost its status.
-        lost = next((found for found in failures if found.ended == "uncaught" and found.phase in _BOUNDARY), None)
+        lost = next((found for found in failures if found.ended == "uncaught" and found.in_compiled_code), None)
         exception = swallowed or lost
         return (
             Outcome(OutcomeKind.OK, **base)

@@ -176,24 +176,10 @@ def _let_go(keeper: subprocess.Popen[bytes], identity: str) -> None:
         keeper.kill()
         keeper.wait()
     if sys.platform == "linux":
-        _end_marked(identity, quiet=1 if keeper.returncode == 0 else 3)
+        supervisor.kill_all(lambda: supervisor.marked_processes(identity), quiet=1 if keeper.returncode == 0 else 3)
     if keeper.stdout is not None:
         with contextlib.suppress(OSError, ValueError):
             keeper.stdout.close()
-
-
-def _end_marked(identity: str, quiet: int) -> None:
-    """Until so many looks in a row find nothing: a process that is being started shows no environment for a moment."""
-    empty = 0
-    for _ in range(20):
-        left = supervisor.marked_processes(identity)
-        for pid in left:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        empty = 0 if left else empty + 1
-        if empty >= quiet:
-            return
-        time.sleep(0.05)
 
 
 def text_of(path: Path) -> str:

@@ -32,6 +32,7 @@ from triage.probe.target import Target
 
 Late = Callable[[Sequence[Path]], bool]
 Start = Callable[[Launch, "Cancel | None"], Exit]
+MOST_LOG_BYTES = 8 * 1024 * 1024
 STOP_FILE = "stop_after.json"  # as the agent looks for it in its channel (agent/hooks/recorder.py)
 # Fields of a request that the agent reads under the same names (`recorder.config`); it is told those that are set.
 _AGENT_READS = (
@@ -261,17 +262,17 @@ def _keep_graphs(channel: Path, request: ProbeRequest, events: list[dict[str, ob
     return tuple(kept)
 
 
-def _keep_log(source: Path, goal: Path, limit: int = 8 * 1024 * 1024) -> None:
+def _keep_log(source: Path, goal: Path) -> None:
     """Keep the first and last part of torch's own log."""
     with contextlib.suppress(OSError):
         size = source.stat().st_size
         with source.open("rb") as file:
-            if size <= limit:
+            if size <= MOST_LOG_BYTES:
                 goal.write_bytes(file.read())
                 return
-            head = file.read(limit // 2)
-            file.seek(size - limit // 2)
-            goal.write_bytes(head + b"\n... %d bytes left out ...\n" % (size - limit) + file.read())
+            head = file.read(MOST_LOG_BYTES // 2)
+            file.seek(size - MOST_LOG_BYTES // 2)
+            goal.write_bytes(head + b"\n... %d bytes left out ...\n" % (size - MOST_LOG_BYTES) + file.read())
 
 
 def _keep_events(channel: Path, goal: Path) -> None:

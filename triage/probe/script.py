@@ -26,7 +26,7 @@ def is_zipapp(path: Path) -> bool:
         return False
 
 
-def interpreter_in(path: Path) -> list[str]:
+def shebang_words(path: Path) -> list[str]:
     """The words that run a script of another interpreter, by its first line (`#!/usr/bin/env bash`); none of any other file."""
     if path.suffix in (".py", ".ipynb") or says_python(path):
         return []

@@ -21,7 +21,7 @@ from triage.model.rungs import LADDER
 from triage.probe.forkclient import ForkRequest, Forks, ServerGoneError
 from triage.probe.launch import Cancel, Exit, Launch
 from triage.probe.staging import Stage
-from triage.probe.supervisor import tree_of
+from triage.probe.supervisor import stat_of, tree_of
 
 # As the agent calls them.
 FOLDER, READY, REQUESTS, REPLIES, PRINTED = "standby", "ready.json", "requests", "replies", ("out", "err")
@@ -184,7 +184,5 @@ class _Work:
 
 def _ticks(pid: int) -> int:
     """Of processor time, that of children that have ended included; one that could run counts as if it did."""
-    with contextlib.suppress(OSError, IndexError, ValueError):
-        state, *facts = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return sum(map(int, facts[10:14])) + (time.monotonic_ns() if state in "RD" else 0)
-    return 0
+    stat = stat_of(pid)
+    return sum(map(int, stat[11:15])) + (time.monotonic_ns() if stat[:1] in (["R"], ["D"]) else 0)

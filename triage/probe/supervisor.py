@@ -17,7 +17,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -103,25 +103,27 @@ def marked_processes(identity: str) -> list[int]:
         if pid == os.getpid():
             continue
         with contextlib.suppress(OSError):
-            if needle in (entry / "environ").read_bytes().split(b"\0") and not _is_zombie(entry):
+            if needle in (entry / "environ").read_bytes().split(b"\0") and not _has_ended(pid):
                 found.append(pid)
     return found
 
 
-def _is_zombie(entry: Path) -> bool:
+def stat_of(pid: "int | str") -> list[str]:
+    """State, parent, and what else /proc/PID/stat tells behind the name; nothing of a process that is gone (Linux)."""
     with contextlib.suppress(OSError, IndexError):
-        return (entry / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    return True
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return []
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether it is gone, or nobody has taken in its end yet."""
+    return stat_of(pid)[:1] in ([], ["Z"])
 
 
 def children_of(parent: int) -> list[int]:
-    """Processes whose parent is `parent` (Linux)."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == parent and not _is_zombie(entry):
-                found.append(int(entry.name))
-    return found
+    """Processes whose parent is `parent`, but for those that have ended (Linux)."""
+    told = ((int(entry.name), stat_of(entry.name)) for entry in Path("/proc").glob("[0-9]*"))
+    return [pid for pid, stat in told if stat[1:2] == [str(parent)] and stat[0] != "Z"]
 
 
 def tree_of(root: "int | None") -> set[int]:
@@ -139,13 +141,11 @@ def standing_by(ready: "str | None") -> "int | None":
     """The copy of the program that other runs begin from (`agent/warm/standby.py`); None where there is none (any more)."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         pid = int(json.loads(Path(ready).read_text())["pid"])  # type: ignore[arg-type]
-        return None if _is_zombie(Path(f"/proc/{pid}")) else pid
+        return None if _has_ended(pid) else pid
     return None
 
 
-def end_everything(
-    process: "subprocess.Popen[bytes]", identity: str, grace: float, spared: "int | None" = None
-) -> None:
+def end_everything(process: "subprocess.Popen[bytes]", identity: str, grace: float, spared: "int | None") -> None:
     """SIGTERM to the target's group, after `grace` seconds SIGKILL to it and to every process that belongs to it.
 
     One may be `spared`, with all below it, which has left the group.
@@ -156,15 +156,25 @@ def end_everything(
     while time.monotonic() < limit and (_group_alive(group) or set(marked_processes(identity)) - tree_of(spared)):
         _reap(process)
         time.sleep(0.05)
+    _signal_group(group, signal.SIGKILL)
+    kill_all(lambda: (set(marked_processes(identity)) | set(children_of(os.getpid()))) - tree_of(spared))
+    _reap(process)
+
+
+def kill_all(belonging: "Callable[[], Iterable[int]]", quiet: int = 1) -> None:
+    """SIGKILL to every process that belongs to the target, until so many looks in a row find none.
+
+    One may have begun another meanwhile; one that is being started shows no environment for a moment.
+    """
+    empty = 0
     for _ in range(20):
-        _signal_group(group, signal.SIGKILL)
-        left = (set(marked_processes(identity)) | set(children_of(os.getpid()))) - tree_of(spared)
+        left = [pid for pid in belonging() if not _has_ended(pid)]
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        _reap(process)
-        if not left:
-            break
+        empty = 0 if left else empty + 1
+        if empty >= quiet:
+            return
         time.sleep(0.05)
 
 
@@ -228,21 +238,14 @@ def keep(request: dict[str, Any]) -> None:
     pid = standing_by(request.get("standby"))
     if pid is None:
         return
-    while lifeline() != "cut" and not _is_zombie(Path(f"/proc/{pid}")):
+    while lifeline() != "cut" and not _has_ended(pid):
         time.sleep(KEEP_SECONDS)
     _tell_to_end(pid)
     limit = time.monotonic() + request.get("grace", 2.0)
-    while time.monotonic() < limit and not _is_zombie(Path(f"/proc/{pid}")):
+    while time.monotonic() < limit and not _has_ended(pid):
         time.sleep(KEEP_SECONDS)
-    for _ in range(20):
-        left = tree_of(pid) | set(marked_processes(request["identity"])) | set(children_of(os.getpid()))
-        left = {each for each in left if not _is_zombie(Path(f"/proc/{each}"))}
-        for each in left:
-            with contextlib.suppress(OSError):
-                os.kill(each, signal.SIGKILL)
-        if not left:
-            return
-        time.sleep(0.05)
+    identity = request["identity"]
+    kill_all(lambda: tree_of(pid) | set(marked_processes(identity)) | set(children_of(os.getpid())))
 
 
 def supervise(request: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from triage.errors import TargetError, UsageError
 from triage.model.outcome import RaisedException
 from triage.model.text import quoted
 from triage.probe.launch import Cancel, Launch, launch, text_of
-from triage.probe.script import checked_script, interpreter_in, is_zipapp, not_there, says_python
+from triage.probe.script import checked_script, is_zipapp, not_there, says_python, shebang_words
 
 _NOT_THERE = re.compile(r"can't open file '(.+?)': \[Errno 2\].*|file or directory not found: (.+)")
 _NO_PARENT = "attempted relative import with no known parent package"
@@ -56,6 +56,11 @@ class Target:
         return Target(self.python, command, cwd or self.cwd, None, self.label)
 
 
+def python_of(environment: Path) -> Path:
+    """The interpreter in a virtual environment."""
+    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
 def find_python(wanted: str | None, environ: Mapping[str, str] = os.environ) -> str:
     """The target interpreter: as asked for, else that of the active environment, else the one that runs triage.
 
@@ -72,7 +77,7 @@ def find_python(wanted: str | None, environ: Mapping[str, str] = os.environ) -> 
         return _absolute(found)
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if environ.get(variable):
-            candidate = Path(environ[variable]) / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+            candidate = python_of(Path(environ[variable]))
             if candidate.exists():
                 return str(candidate)
     return sys.executable
@@ -82,8 +87,13 @@ def _absolute(path: str) -> str:
     return str(Path(path).absolute())  # not resolved: a venv's python is a link, and the link is what makes the venv
 
 
+def command_of(words: Sequence[str], module: str | None, raw: bool) -> tuple[str, ...]:
+    """What is to be run, as it was typed: `-m MODULE ARGS`, `-- COMMAND`, or the script and its arguments."""
+    return (*(("-m", module) if module else ()), *(("--",) if raw else ()), *words)
+
+
 def words_of(command: Sequence[str]) -> tuple[str | None, bool, list[str]]:
-    """(module, whether it is a whole command, the other words) of what was to be run, as it was typed and is kept.
+    """(module, whether it is a whole command, the other words) of what `command_of` tells.
 
     >>> words_of(("-m", "pkg.train", "--steps", "2"))
     ('pkg.train', False, ['--steps', '2'])
@@ -110,7 +120,7 @@ def make_target(words: Sequence[str], *, module: str | None, raw: bool, python: 
     if is_zipapp(cwd / words[0]):
         return Target(python, command, cwd, None, Path(words[0]).stem)  # nobody has its files to read or to change
     script = checked_script(words[0], cwd)
-    other = interpreter_in(script)
+    other = shebang_words(script)
     if other:
         return replace(_raw((*other, *words), python, cwd), label=script.stem)
     return Target(python, command, cwd, script, script.stem)

@@ -19,7 +19,7 @@ from triage.judge.signature import one_line
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.graph.generated import synthetic_values
-from triage.reduce.interface import Engine, Met, NoReduction, Problem, Reduction
+from triage.reduce.interface import Engine, NoReduction, Problem, Reduction, SiblingScript
 from triage.reduce.printing.printer import Form, count_ops, print_if_possible
 from triage.reduce.siblings import compilers_own, told_of, without_values
 from triage.reduce.verifying import (
@@ -111,7 +111,7 @@ class _Choice:
     news: Callable[[Reduction], None]
     best: Reproduced | None = None
     notes: list[str] = field(default_factory=list)
-    siblings: list[Met] = field(default_factory=list)
+    siblings: list[SiblingScript] = field(default_factory=list)
     # Failed each time, and where it must not as well: shown where an interrupt leaves no better.
     doubted: Reproduced | None = None
     passes_whole: bool = False  # the captured graphs, in the warm interpreter
@@ -176,7 +176,7 @@ class _Choice:
         problem, runner, budget = self.problem, self.resources.runner, self.resources.budget
         if problem.operation_only:
             return best
-        siblings = [*problem.met, *self.siblings]
+        siblings = [*problem.siblings, *self.siblings]
         if siblings and not budget.spent():
             self.resources.emit(
                 "engine_step", text="asking whether the other failures that were met are the compiler's own"

@@ -149,10 +149,6 @@ def begins_with(case: GraphCase) -> bool:
 def _cases(cases: Sequence[GraphCase]) -> Iterator[GraphCase]:
     """Those with gradients of the script's own, the others as they were captured, those that could take some and did not."""
     training = [
-        replace(case, backward=True)
-        for case in cases
-        if any(item.meta is not None and item.meta.requires_grad for item in case.inputs)
-        and case.level == "dynamo"
-        and not case.backward
+        replace(case, backward=True) for case in cases if case.learns and case.level == "dynamo" and not case.backward
     ]
     yield from sorted((*cases, *training), key=lambda case: not (case.backward and begins_with(case)))

@@ -25,7 +25,7 @@ from triage.trial.share import MOST_KEPT_SECONDS
 
 
 @dataclass(frozen=True)
-class Met:
+class SiblingScript:
     """Another failure that was met, and a script that shows it.
 
     `made_up`: where that holds values that the program had, scripts that hold none and may show it too; else None.
@@ -53,7 +53,7 @@ class Problem:
     operation_only: bool = False  # one that is left alone is all that is asked for
     small: bool = False  # what is wrong is small throughout
     door: bool = False  # it fails in another door of the compiler than torch.compile
-    met: tuple[Met, ...] = ()  # other failures, known before: as `Reduction.siblings`
+    siblings: tuple[SiblingScript, ...] = ()  # known before the reduction
     include_data: bool = False  # scripts of other failures may hold values that the program had
     recalled: Mapping[str, Verdict] = field(default_factory=dict)  # verdicts of an earlier run, by `driver.digest`
     verified: Mapping[str, Any] = field(default_factory=dict)  # what fresh processes showed in it (`choose`)
@@ -78,7 +78,7 @@ class Reduction:
     form: Form | None = None  # how `graph` is printed
     passing: str | None = None  # nearest passing script
     passing_difference: str | None = None
-    siblings: tuple[Met, ...] = ()
+    siblings: tuple[SiblingScript, ...] = ()
     notes: tuple[str, ...] = ()
     enough: bool = False
     larger: tuple[Reduction, ...] = ()  # found on the way, the smallest first: for when this one does not hold
@@ -96,14 +96,14 @@ class NoReduction:
     """
 
     reason: str
-    siblings: tuple[Met, ...] = ()
+    siblings: tuple[SiblingScript, ...] = ()
     interrupted: bool = False
     bug: Exception | None = None
     passes_whole: bool = False
 
 
 def header_of(problem: Problem) -> str:
-    """What fails, where, and on which torch; the comment at the top of a reproducer."""
+    """The comment at the top of a graph's script: what fails, at which stage, and on which torch."""
     version = f"; seen on torch {problem.torch_version}" if problem.torch_version else ""
     wrong = problem.signature.wrong
     what = one_line(problem.signature) if wrong is None else f"Wrong result: {wrong.words()}."

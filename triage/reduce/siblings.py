@@ -12,7 +12,7 @@ from triage.judge.signature import FailureSignature
 from triage.model.rungs import BACKENDS, DYNAMO_ALONE
 from triage.model.stage import OutcomeKind, Verdict
 from triage.model.text import clip
-from triage.reduce.interface import Met, Problem
+from triage.reduce.interface import Problem, SiblingScript
 from triage.trial.interface import CandidateRunner
 
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
@@ -20,8 +20,8 @@ HANG_SECONDS = 90.0  # several times a candidate's least limit, which building k
 
 
 def compilers_own(
-    siblings: Sequence[Met], passing: str, runner: CandidateRunner, budget: Budget, rung: str | None = None
-) -> tuple[Met, ...]:
+    siblings: Sequence[SiblingScript], passing: str, runner: CandidateRunner, budget: Budget, rung: str | None = None
+) -> tuple[SiblingScript, ...]:
     """Of the other failures those that the compiler made: with the passing rung, or one below it, their candidate ends well.
 
     It is asked of Dynamo alone where that is below it, which builds no kernels. What fails there too (a name that an
@@ -29,7 +29,7 @@ def compilers_own(
     only where it was raised inside torch. What did not end in the time of a candidate, which those that fail early have set, is
     waited for longer on the failing `rung`: most of it is only slow.
     """
-    found: list[Met] = []
+    found: list[SiblingScript] = []
     for met in {met.signature.fingerprint: met for met in siblings}.values():
         if len(found) == MOST_SIBLINGS:
             break
@@ -43,7 +43,7 @@ def compilers_own(
     return tuple(found)
 
 
-def without_values(met: Met, problem: Problem, runner: CandidateRunner, budget: Budget) -> str | None:
+def without_values(met: SiblingScript, problem: Problem, runner: CandidateRunner, budget: Budget) -> str | None:
     """The script of another failure that may be shown: one without values that the program had, if such a one fails so too.
 
     Nothing has shown that the failure needs them: no such script was reduced. None where only one with them is known.

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from urllib.parse import quote_plus
 
 from triage.judge.signature import headline
+from triage.model.effects import REGISTERED_NAMESPACES
 from triage.model.report import Duplicates, ReportSignature, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.text import words
@@ -50,9 +51,6 @@ _STAGES = {
     Stage.DECOMP_PARTITION: "decomposition",
     Stage.INDUCTOR: "inductor",
 }
-_NAMESPACES = (
-    "aten", "prims", "torch", "higher_order", "inductor", "quantized", "c10d", "_c10d_functional", "_quantized",
-)  # fmt: skip
 # Functions of torch that stand in the traceback of most failures.
 _UNTELLING = words(
     """__call__ __init__ __torch_dispatch__ __torch_function__ __bool__ apply backward call call_function call_method check
@@ -167,7 +165,7 @@ def _all(names: Sequence[str]) -> str:
 def _operator(name: str | None) -> str:
     """`convolution_backward` of `aten.convolution_backward.default`; empty for an operator of the program's own."""
     parts = (name or "").replace("::", ".").split(".")
-    if len(parts) == 1 or parts[0] not in _NAMESPACES:
+    if len(parts) == 1 or parts[0] not in ("torch", *REGISTERED_NAMESPACES):
         return ""
     bare = parts[-1] if parts[0] == "torch" else parts[1].rstrip("_")
     return bare if bare.isidentifier() else ""

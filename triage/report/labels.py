@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 from triage.judge.signature import headline
 from triage.model.report import TriageReport
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import COMPILER_STAGES, Stage, Symptom
 from triage.report.kinds import is_wanted
 
-_COMPILER = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.INDUCTOR)
 _SHAPE_ERRORS = re.compile(
     r"DataDependentOutputException|DynamicOutputShapeException|GuardOnDataDependentSymNode|ConstraintViolationError|ValueRangeError"
 )
@@ -159,7 +158,7 @@ class Rule:
 # In the order in which they are named. Each label exists in pytorch/pytorch.
 RULES = (
     Rule("high priority", lambda report: _silent(report) or _crash(report) or _regressed(report) or _asserts(report)),
-    Rule("oncall: pt2", lambda report: report.verdict.stage in _COMPILER or report.verdict.door == "AOTInductor"),
+    Rule("oncall: pt2", lambda report: report.verdict.stage in COMPILER_STAGES or report.verdict.door == "AOTInductor"),
     Rule("oncall: cpu inductor", _of_cpp),
     Rule("oncall: export", _door("torch.export", "AOTInductor")),
     Rule("oncall: jit", _door("torch.jit")),
@@ -230,7 +229,7 @@ RULES = (
 
 def suggested_labels(report: TriageReport) -> tuple[str, ...]:
     """Labels for an issue about this failure; none where PyTorch's compiler is not to blame."""
-    blamed = report.verdict.stage in _COMPILER or report.verdict.door is not None
+    blamed = report.verdict.stage in COMPILER_STAGES or report.verdict.door is not None
     if not blamed or not is_wanted(report):
         return ()
     return tuple(rule.label for rule in RULES if rule.when(report))

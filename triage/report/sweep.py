@@ -45,7 +45,7 @@ def summary(found: SweepReport) -> str:
         others = Counter(result.fate for result in found.results if result.fate not in (Fate.PASSES, Fate.ROUNDING))
         return told + "".join(f"; {count} {FATES[fate]}" for fate, count in others.items())
     causes = len({cluster.known_cause for cluster in found.clusters if cluster.known_cause})
-    bugs = [cluster for cluster in found.clusters if cluster.known_cause is None]
+    bugs = found.bugs
     parts = [plural(len(bugs), "bug")] if bugs else []
     parts += [plural(causes, "known cause")] if causes else []
     verb = "fails" if found.failing == 1 else "fail"
@@ -81,7 +81,7 @@ def _parts(found: SweepReport) -> Iterator[str]:
     yield _counts(found)
     if found.against is not None:
         yield from _against(found.against)
-    bugs = [cluster for cluster in found.clusters if cluster.known_cause is None]
+    bugs = found.bugs
     if bugs:
         yield _clusters(bugs)
         yield from _members(bugs)

@@ -32,7 +32,7 @@ _STYLES = {"new": "bad", "changed": "bad", "fixed": "ok", "still": "skip", "flak
 def sweep_html(found: SweepReport, *, live: bool = False) -> str:
     """The page `sweep.html`. A `live` one reads itself anew while the sweep goes on."""
     pages = {result.script: _page(result) for result in found.results}
-    bugs = [cluster for cluster in found.clusters if cluster.known_cause is None]
+    bugs = found.bugs
     rungs = _rungs(found.results)
     return page(
         "sweep.html.j2",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from triage.environments.files import check_writable
 from triage.errors import UsageError, written
+from triage.model.places import LATEST, RUNS
 
-LATEST = "latest"
 IGNORE = ".gitignore"
 LONGEST_LABEL = 200  # bytes: a name has at most 255 of them
 
@@ -53,7 +53,7 @@ def make_directory(out: Path | None, label: str, cwd: Path) -> RunDirectory:
 
     Raises UsageError where it cannot be made.
     """
-    wanted = out if out is not None else cwd / "triage-out" / name_of_run(label)
+    wanted = out if out is not None else cwd / RUNS / name_of_run(label)
     wanted = wanted if wanted.is_absolute() else cwd / wanted
     if os.path.lexists(wanted) and not wanted.is_dir():
         raise UsageError(
@@ -85,10 +85,15 @@ def _named(path: Path) -> RunDirectory:
         before = str((path.parent / LATEST).readlink())
     with contextlib.suppress(OSError):
         _point_latest(path.parent, path.name)
-        ignore = path.parent / IGNORE
-        if not ignore.exists():
-            ignore.write_text("*\n")  # run directories never show up in the user's git status
+        hide_from_git(path.parent)
     return RunDirectory(path, made=True, named_latest=True, before=before)
+
+
+def hide_from_git(runs: Path) -> None:
+    """Run directories never show up in the user's git status. Raises OSError."""
+    ignore = runs / IGNORE
+    if not ignore.exists():
+        ignore.write_text("*\n")
 
 
 def _point_latest(folder: Path, name: str | None) -> None:

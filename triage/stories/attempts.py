@@ -81,9 +81,7 @@ def attempts_for(
     return attempts + of_text
 
 
-def texts_for(
-    found: Findings, conclusion: Conclusion, oracle: Oracle, patience: Patience | None = None
-) -> list[Attempt]:
+def texts_for(found: Findings, conclusion: Conclusion, oracle: Oracle, patience: Patience | None) -> list[Attempt]:
     """The reducer of the program's text. Where Dynamo makes a check of the program's fail, first one call, which is compared.
 
     A program that only prints other numbers does not fail by itself: what its text prints is compared.
@@ -126,7 +124,7 @@ def source_engine(found: Findings, conclusion: Conclusion, patience: Patience | 
         patience=patience or Patience(timeout, hangs=False),
         seconds=SECONDS if patience is None else HANG_TEXT_SECONDS,
         neutral=found.session.neutral,
-        header=header_of(found, conclusion),
+        header=full_header(found, conclusion),
         cancel=found.session.cancel,
         include_data=found.session.settings.include_data,
     )
@@ -177,8 +175,8 @@ def _showing(problem: Problem, attempts: list[Attempt], shows: FailingComparison
     return replace(problem, cases=(shows.case,)), chosen
 
 
-def header_of(found: Findings, conclusion: Conclusion) -> str:
-    """The comment at the top of a reproducer: what fails, where, and the version it was seen on."""
+def full_header(found: Findings, conclusion: Conclusion) -> str:
+    """The comment at the top of a text, and of a graph as it is: what fails, where in torch, and what passes."""
     signature = conclusion.signature
     assert signature is not None
     version = found.walk.start.notes.torch_version or "unknown"

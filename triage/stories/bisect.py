@@ -28,6 +28,7 @@ from triage.environments.files import JOURNAL, write_whole
 from triage.environments.machine import runs_that_fit
 from triage.errors import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, EXIT_PARTIAL, TargetError, TriageError, UsageError
 from triage.model.bisection import Bisection, CommitWindow, Kind, from_json, to_json
+from triage.model.places import RUNS
 from triage.probe import stdin
 from triage.probe.target import check_syntax, find_python
 from triage.report.bisection import bisection_html
@@ -36,7 +37,7 @@ from triage.report.redact import Redactor, redactor_here
 from triage.report.store import FILES, load_report, write_report
 from triage.report.writing import writing
 from triage.session.clock import BudgetSpentError, Clock
-from triage.session.directory import name_of_run
+from triage.session.directory import hide_from_git, name_of_run
 from triage.session.events import Emitter, Journal
 from triage.session.session import Session, neutral_store, open_session
 from triage.session.settings import Settings
@@ -145,12 +146,11 @@ def _session(subject: Subject, settings: Settings, emit: Emitter, out: Path | No
         return Session(out.absolute(), settings, emit, Clock(settings.budget), neutral_store())
     if out is None:
         label = subject.target(find_python(None)).label
-        default = subject.cwd / "triage-out" / name_of_run(f"bisect-{label}")
+        default = subject.cwd / RUNS / name_of_run(f"bisect-{label}")
         out = subject.run / "bisect" if subject.run is not None else default
     session = open_session(replace(settings, out=out), "bisect", Path.cwd(), emit)
-    ignore = session.directory.parent / ".gitignore"
-    if session.directory.parent.name == "triage-out" and not ignore.exists():
-        ignore.write_text("*\n")
+    if session.directory.parent.name == RUNS:
+        hide_from_git(session.directory.parent)
     return session
 
 

@@ -59,7 +59,7 @@ def passes_alone(wrong: WrongResult | None, besides: Sequence[WrongResult] = ())
     )
 
 
-def guilty_graph(walk: Walk, conclusion: Conclusion, reduced: GraphCase | None = None) -> str | None:
+def guilty_graph(walk: Walk, conclusion: Conclusion, reduced: GraphCase | None) -> str | None:
     """Dynamo's name of the graph that is to blame: the one that was reduced, else the one that failed in the program."""
     if reduced is not None:
         return reduced.graph_id

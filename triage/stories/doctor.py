@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triage.environments.describe import TargetEnvironment, describe_target
+from triage.model.places import RUNS
 from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind
 from triage.model.text import first_line
@@ -106,7 +107,7 @@ def _places() -> Iterator[Check]:
     yield Check(
         "output",
         "good" if writable else "warn",
-        f"{Path.cwd() / 'triage-out'}",
+        str(Path.cwd() / RUNS),
         "" if writable else "this directory cannot be written to: use --out DIR",
     )
 

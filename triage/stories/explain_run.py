@@ -46,7 +46,7 @@ def events_of(session: Session, name: str) -> list[Event]:
 
 def ended_facts(outcome: Outcome) -> Mapping[str, object]:
     """How a run ended, as listeners are told."""
-    error = outcome.exception.innermost() if outcome.exception is not None else None
+    error = outcome.innermost
     facts = {"exception": short_type(error.type), "message": first_words(error.message)} if error is not None else {}
     return {"outcome": outcome.kind, "signal": outcome.signal, "seconds": round(outcome.seconds, 2), **facts}
 
@@ -55,7 +55,7 @@ def failure_of(outcome: Outcome) -> str | None:
     """Why it failed, in few words; None where it did not."""
     if not outcome.failed:
         return None
-    if outcome.exception is None:
+    inner = outcome.innermost
+    if inner is None:
         return outcome.detail or outcome.kind.value
-    inner = outcome.exception.innermost()
     return clip(headline(inner.type, first_words(inner.message)), 200)

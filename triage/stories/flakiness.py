@@ -47,7 +47,7 @@ def _changed(folder: Path, since: float) -> list[str]:
 
 def flaky_notes(conclusion: Conclusion, seeded: Mapping[int, tuple[int, int]]) -> list[str]:
     """How sure the rate of a flaky failure is, and whether random numbers decide: `seeded` is (runs, failures) by seed."""
-    if conclusion.symptom is not Symptom.NONDETERMINISTIC or not 0 < conclusion.failures < conclusion.runs:
+    if not conclusion.has_rate:
         return []
     low, high = wilson(conclusion.failures, conclusion.runs)
     notes = [

@@ -33,7 +33,6 @@ from triage.stories.problem import compares, comparison_for, problem_of
 from triage.trial.pool import Query
 from triage.trial.share import Limit
 
-RAISED_IN = ("compile", "call", "backward")
 ASKING_SECONDS = 30.0  # within which whole graphs are asked, however quick the script
 
 
@@ -52,7 +51,7 @@ def _raised_in_graph(outcome: Outcome, signature: FailureSignature) -> bool:
     if outcome.kind not in (OutcomeKind.EXCEPTION, OutcomeKind.CRASH) or is_script_check(outcome):
         return False
     exception = outcome.exception
-    if exception is not None and exception.phase not in RAISED_IN:
+    if exception is not None and not exception.in_compiled_code:
         return False
     return suspect(signature, outcome) is not Stage.DYNAMO
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from triage.locate.conclude import Conclusion
-from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.model.stage import OutcomeKind, Stage
 from triage.stories.findings import Findings
 from triage.trial.driver import Repeats
 from triage.trial.patience import Patience
@@ -73,7 +73,7 @@ def start_seconds(found: Findings) -> float:
 
 def repeats_for(conclusion: Conclusion) -> Repeats:
     """How often a candidate is run before it is said to pass: so often that a failure of the rate seen would have shown."""
-    if conclusion.symptom is not Symptom.NONDETERMINISTIC or not 0 < conclusion.failures < conclusion.runs:
+    if not conclusion.has_rate:
         return Repeats()
     rate = conclusion.failures / conclusion.runs
     return Repeats(min(MOST_REPEATS, math.ceil(math.log(MISSED) / math.log(1 - rate))))

@@ -111,7 +111,7 @@ def _of_the_ladder(found: Findings, conclusion: Conclusion) -> Told:
     return [
         None if conclusion.monotone else NOT_MONOTONE,
         _of_the_graph(found, conclusion) if found.walk.on_graph else None,
-        found.capture_note if conclusion.stage not in (Stage.NONE, Stage.SCRIPT) else None,
+        found.capture_note if conclusion.stage.needs_compiling else None,
     ]
 
 

@@ -52,7 +52,7 @@ def problem_of(found: Findings, conclusion: Conclusion) -> Problem:
         rung=DEFAULT_BACKEND if failing == AS_IS else failing,
         direction=conclusion.direction.value if conclusion.direction else None,
         cases=cut_to_one(found),
-        met=shown_alone(found, conclusion.signature),
+        siblings=shown_alone(found, conclusion.signature),
         include_data=found.session.settings.include_data,
         workdir=folder,
         recalled=found.session.recalled,
@@ -73,8 +73,8 @@ def _own_rung(found: Findings, conclusion: Conclusion) -> str | None:
     own = walk.own_rung
     if conclusion.symptom is not Symptom.WRONG_RESULT or own.force not in BACKENDS or own is blamed:
         return None
-    seen = [probe.signature for probe in walk.evidence.get(own.name, []) if probe.signature is not None]
-    alike = conclusion.signature is not None and any(same_failure(each, conclusion.signature) for each in seen)
+    seen = walk.evidence.get(own.name, [])
+    alike = any(same_failure(probe.signature, conclusion.signature) for probe in seen)
     return own.name if alike else None
 
 

@@ -25,7 +25,7 @@ from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend, fa
 from triage.reduce.verifying import FreshRuns
 from triage.session.clock import BudgetSpentError
 from triage.stories import given_up
-from triage.stories.attempts import as_asked, attempts_for, comparing, header_of
+from triage.stories.attempts import as_asked, attempts_for, comparing, full_header
 from triage.stories.blame import blame
 from triage.stories.captured import passes_alone
 from triage.stories.early import EarlyNews
@@ -103,7 +103,7 @@ class _Reproduction:
             self._verified,
             Unreduced(
                 script=None if self.compared else _single_file(found),
-                header=header_of(found, conclusion),
+                header=full_header(found, conclusion),
                 form=forms_of(conclusion.signature.wrong)[0] if self.compared else None,
             ),
             self.news.reduced,

@@ -225,11 +225,8 @@ def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
     inputs = [
         replace(border_input(name, wiring.metas[name], wiring.seen[name]), name=other) for name, other in given.items()
     ]
-
-    def change(name: str) -> dict[str, str]:
-        return trees.ref(given.get(name, name))
-
-    nodes = _whole([node.rewritten(change) for node in case.nodes if not mutated(node)], wiring)
+    replaced = {name: trees.ref(other) for name, other in given.items()}
+    nodes = _whole([node.rewired(replaced) for node in case.nodes if not mutated(node)], wiring)
     names = [node.name for node in nodes if node.name in given]
     outputs = tuple(trees.ref(name) for name in names)
     return prune(replace(case, inputs=(*case.inputs, *inputs), nodes=tuple(nodes), outputs=outputs)), names

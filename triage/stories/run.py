@@ -19,7 +19,7 @@ from triage.locate.one_test import to_one_test
 from triage.locate.walk import Walk
 from triage.model.own_code import SIGNAL_HANDLER
 from triage.model.report import TriageReport
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import Symptom
 from triage.probe import stdin
 from triage.probe.target import Target, check_syntax
 from triage.report.trace import TraceWork
@@ -204,7 +204,7 @@ def _reproduce(found: Findings) -> None:
     if not conclusion.settled:
         return
     if conclusion.door is None and not (conclusion.outcome is not None and is_printed(conclusion.outcome)):
-        if conclusion.stage in (Stage.NONE, Stage.SCRIPT):
+        if not conclusion.stage.needs_compiling:
             return
         with found.session.timed("capture"):
             found.cases, found.capture_note = captured(found.walk, conclusion)
@@ -237,7 +237,7 @@ def _patience(found: Findings) -> float | None:
     None of them where the script calls no compiler: there is nothing to report, and the first run told the versions.
     """
     conclusion, clock = found.walk.conclusion(), found.session.clock
-    blamed = conclusion.door is not None or conclusion.stage not in (Stage.NONE, Stage.SCRIPT)
+    blamed = conclusion.door is not None or conclusion.stage.needs_compiling
     if not blamed and not found.walk.start.notes.compile_calls:
         return 0.0
     return max(0.0, clock.left()) if found.session.settings.budget else None

@@ -18,13 +18,13 @@ from typing import Any
 
 from triage.environments.files import JOURNAL, owned
 from triage.errors import TriageError, UsageError
+from triage.model.places import LATEST
 from triage.model.report import TriageReport
 from triage.model.stage import Symptom
 from triage.report.store import report_in
 from triage.report.writing import load_sweep
 from triage.sweep import store as sweeps
 
-LATEST = "latest"
 FIRST_EVENTS = ("run_started", "bisect_started", "stdin_kept")
 LAST_EVENTS = ("run_ended", "bisect_ended")
 # Seconds: where nobody tells whether the process of a run lives, one that wrote within this time may go on.

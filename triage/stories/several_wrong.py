@@ -15,7 +15,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS
 from triage.reduce.failing_comparison import VALUES, forms_of
 from triage.reduce.graph.generated import made_up
-from triage.reduce.interface import Met
+from triage.reduce.interface import SiblingScript
 from triage.reduce.printing.printer import Unprintable, print_case
 from triage.reduce.wrong_outputs import not_returning, outputs_of_first_call, returning_only
 from triage.stories import rounding_doubts
@@ -84,7 +84,7 @@ def cut_to_one(found: Findings) -> tuple[GraphCase, ...]:
     return (*returning_only(found.cases, wrongs[0]), *found.cases) if len(several) > 1 else found.cases
 
 
-def shown_alone(found: Findings, signature: FailureSignature) -> tuple[Met, ...]:
+def shown_alone(found: Findings, signature: FailureSignature) -> tuple[SiblingScript, ...]:
     """Each value that is another failure, as one, with the part of the graph that it needs as a script."""
     shown = []
     for wrong in found.also_wrong:
@@ -92,16 +92,16 @@ def shown_alone(found: Findings, signature: FailureSignature) -> tuple[Met, ...]
         other = replace(signature, message=wrong.headline(), skeleton=wrong.kind, wrong=wrong.wrongness)
         for case in returning_only(found.cases, wrong)[:1]:
             try:
-                shown.append(_met(other, case, header))
+                shown.append(_sibling(other, case, header))
             except Unprintable:
                 continue
     return tuple(shown)
 
 
-def _met(other: FailureSignature, case: GraphCase, header: str) -> Met:
+def _sibling(other: FailureSignature, case: GraphCase, header: str) -> SiblingScript:
     form = forms_of(other.wrong)[0]
     source, *texts = (print_case(each, header=header, form=form) for each in (case, *made_up(case)))
-    return Met(other, source, tuple(texts) if case.holds_values else None)
+    return SiblingScript(other, source, tuple(texts) if case.holds_values else None)
 
 
 def _is_of(case: GraphCase, graph: str) -> bool:

@@ -23,6 +23,7 @@ from triage.judge.signature import is_user_frame
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.outcome import Frame
+from triage.model.places import RUNS
 from triage.stories.findings import Findings
 
 MOST_FOLDERS = 2000
@@ -104,7 +105,7 @@ class Files:
                 yield path
 
 
-_NOT_OURS = ("site-packages", "dist-packages", "node_modules", "triage-out")
+_NOT_OURS = ("site-packages", "dist-packages", "node_modules", RUNS)
 
 
 def program_of(found: Findings, files: Files) -> Program:
@@ -212,7 +213,7 @@ def _doing(found: Findings, conclusion: Conclusion, files: Files, operation: str
 
 def _ordered(case: GraphCase, named: set[str]) -> list[GraphNode]:
     """What the error names first, then what comes late: earlier operations often only make its input."""
-    nodes = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
+    nodes = [*case.nodes, *case.nested_nodes]
     nodes.reverse()
     return sorted(nodes, key=lambda node: not _names((node.target,)) & named)
 

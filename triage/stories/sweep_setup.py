@@ -9,12 +9,10 @@ from pathlib import Path
 
 from triage.environments.describe import require_findable_torch
 from triage.errors import UsageError
+from triage.model.places import LATEST, RUNS
 from triage.probe.target import find_python
 from triage.sweep.jobs import Job, find_jobs
 from triage.sweep.store import NAME, Store
-
-LATEST = "latest"
-RUNS = Path("triage-out")
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ def set_up_sweep(
     if resume is None:
         _check_words(words)
         jobs = tuple(find_jobs(words, Path.cwd()))  # before anything is made
-        store = Store(Path.cwd() / (out or RUNS / f"sweep-{time.strftime('%Y%m%d-%H%M%S')}"))
+        store = Store(Path.cwd() / (out or Path(RUNS) / f"sweep-{time.strftime('%Y%m%d-%H%M%S')}"))
         store.note("words", list(words))
         store.note("cwd", str(Path.cwd()))
     else:
@@ -68,13 +66,13 @@ def _earlier(resume: Path, words: Sequence[str]) -> Path:
         )
     found = resume
     if str(resume) == LATEST and not resume.exists():
-        sweeps = sorted(RUNS.glob(f"sweep-*/{NAME}"), key=lambda file: file.stat().st_mtime)
+        sweeps = sorted(Path(RUNS).glob(f"sweep-*/{NAME}"), key=lambda file: file.stat().st_mtime)
         found = sweeps[-1].parent if sweeps else resume
     if not (found / NAME).is_file():
         latest = found == Path(LATEST)
         raise UsageError(
             what=f"There is no {'earlier sweep' if latest else f'sweep {found}'} to go on with.",
-            why=f"There is no {NAME} in {'any directory under triage-out' if latest else 'it'}."
+            why=f"There is no {NAME} in {f'any directory under {RUNS}' if latest else 'it'}."
             if latest or found.is_dir()
             else "There is no such directory.",
             next="Name the directory of an earlier sweep, or start one: triage sweep PATH...",

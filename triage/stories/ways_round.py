@@ -88,7 +88,7 @@ def worth_trying(found: Findings) -> bool:
     settings, conclusion = found.session.settings, found.walk.conclusion()
     if not settings.reduce or settings.reproducer_only or not conclusion.settled or conclusion.door is not None:
         return False
-    if conclusion.stage in (Stage.NONE, Stage.SCRIPT) or conclusion.outcome is None:
+    if not conclusion.stage.needs_compiling or conclusion.outcome is None:
         return False
     if lies_in_environment(conclusion.outcome, conclusion.stage):
         return False  # no change of the program mends the machine
@@ -260,8 +260,7 @@ class _Trials:
         return probe
 
     def _fails_otherwise(self, probe: Probe) -> bool:
-        first = self.walk.start.signature
-        return probe.signature is None or first is None or not same_face(probe.signature, first)
+        return not same_face(probe.signature, self.walk.start.signature)
 
     def _passes(self, change: Change, probe: Probe) -> bool:
         """Whether the script ended as it does uncompiled. That nothing was compiled must be what the change is meant to do."""

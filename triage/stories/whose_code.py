@@ -37,7 +37,7 @@ _FAILED_READING = ("DataDependentOutputException", "GuardOnDataDependentSymNode"
 
 def check_operators(found: Findings, conclusion: Conclusion) -> None:
     """Run `torch.library.opcheck` on the custom operators of the failing graph. Fills `operator_checks` of the findings."""
-    if conclusion.stage not in (Stage.NONE, Stage.SCRIPT) and conclusion.settled and not found.operator_checks:
+    if conclusion.stage.needs_compiling and conclusion.settled and not found.operator_checks:
         _check(found)
 
 
@@ -81,7 +81,7 @@ def custom_operators(found: Findings) -> tuple[str, ...]:
 
 def operators_of(case: GraphCase) -> tuple[str, ...]:
     """The operators that a graph calls, nested graphs included, as `ns::name`."""
-    nodes = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
+    nodes = [*case.nodes, *case.nested_nodes]
     parts = [operator_name(node).split(".") for node in nodes if node.target.startswith(("torch.ops.", "torch._ops."))]
     return tuple(dict.fromkeys("::".join(each[:2]) for each in parts if len(each) > 1))
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.errors import UsageError
+from triage.model.places import RUNS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,7 +28,7 @@ else:  # pragma: no cover
     import tomli as tomllib
 
 NO_PROGRAMS = ("__init__.py", "__main__.py", "conftest.py", "setup.py", "noxfile.py")
-NO_FOLDERS = ("__pycache__", "node_modules", "site-packages", "triage-out")
+NO_FOLDERS = ("__pycache__", "node_modules", "site-packages", RUNS)
 _TEST = re.compile(r"test_.*\.py$|.*_test\.py$")  # what pytest collects by default
 _PATTERN = re.compile(r"[*?\[]")
 _KEYS = ("path", "args", "command", "cwd", "python", "name", "flaky")
@@ -96,7 +97,7 @@ def _jobs_of(word: str, cwd: Path) -> Iterator[Job]:
     elif path.is_dir():
         yield from _of_folder(path, cwd)
     elif path.suffix == ".toml" and path.is_file():
-        yield from _of_settings(path, cwd)
+        yield from _of_settings(path)
     elif path.suffix == ".txt" and path.is_file():
         yield from _of_list(path)
     elif path.is_file():
@@ -147,7 +148,7 @@ def _of_case(folder: Path, cwd: Path) -> Job:
     """The case's own command, run in its folder, as its programs look for files there."""
     facts = _read(folder / "case.json", json.loads)
     words = ("--", *map(str, facts["command"])) if facts.get("command") else ("script.py",)
-    files = tuple(sorted(path for path in folder.rglob("*.py") if "triage-out" not in path.parts))
+    files = tuple(sorted(path for path in folder.rglob("*.py") if RUNS not in path.parts))
     words = (*map(str, facts.get("options", ())), *words, *map(str, facts.get("args", ())))
     return Job(_told(folder, cwd), words, folder, files)
 
@@ -172,7 +173,7 @@ def _of_list(path: Path) -> Iterator[Job]:
             raise UsageError(f"There is no {script}.", f"It stands in line {number} of {path}.", "Correct it there.")
 
 
-def _of_settings(path: Path, cwd: Path) -> Iterator[Job]:
+def _of_settings(path: Path) -> Iterator[Job]:
     """`[[script]]` tables, each with `path` and `args`, or `command`; `cwd`, `python`, `flaky` there or above all of them."""
     facts = _read(path, tomllib.loads)
     tables = facts.get("script", [])

@@ -109,4 +109,4 @@ class CutOffRunner(RunnerView):
             self.cut_off = phase
 
     def _same(self, result: CandidateResult) -> bool:
-        return result.signature is not None and same_failure(result.signature, self._signature)
+        return same_failure(result.signature, self._signature)

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from triage.judge.asking import Held, LateError, Shrinkable, StopReductionError
+from triage.judge.asking import FailingCandidate, LateError, Shrinkable, StopReductionError
 from triage.judge.judgement import CandidateResult, Judgement, RefusedError
 from triage.judge.signature import FailureSignature
 from triage.model.stage import OutcomeKind, Verdict
@@ -70,8 +70,8 @@ class Driver(Generic[C]):
         self._by_key: dict[Hashable, Judgement] = {}
         self._by_source: dict[str, Judgement] = {}
         self._siblings: dict[str, tuple[FailureSignature, str, C]] = {}
-        self.best: Held[C] | None = None
-        self.history: list[Held[C]] = []  # what was best before, the first found first
+        self.best: FailingCandidate[C] | None = None
+        self.history: list[FailingCandidate[C]] = []  # what was best before, the first found first
         self.queries = 0
         self._end = math.inf
         self._left: int | None = None  # operations of the best so far
@@ -201,7 +201,7 @@ class Driver(Generic[C]):
             source = self._render(candidate)
             if self.best is not None:
                 self.history.append(self.best)
-            self.best = Held(candidate, source, mass)
+            self.best = FailingCandidate(candidate, source, mass)
             facts = self._measure(candidate, source)
             self._left = facts.get("ops")
             size = tuple(facts[name] for name in ("ops", "lines") if facts.get(name) is not None)

@@ -11,12 +11,12 @@ other symbolic scalar stays an input of kind int, float or bool whose value is w
 from __future__ import annotations
 
 import os
-import re
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import values
 from .arguments import Arguments
 from .context import current_context
+from .exception import FRAME
 from .inputs import Inputs, graph_node
 from .modules import inlined
 from .own_backend import carried
@@ -25,7 +25,6 @@ from .targets import printable
 __all__ = ["current_context", "graph_case"]
 
 _PASS_ON = ("__torch_function__", "__torch_dispatch__")
-_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 
 
 def graph_case(
@@ -278,10 +277,10 @@ def where(node: Any) -> str:
     found = passed_on = ""
     lines = str(node.meta.get("stack_trace") or "").splitlines()
     for index, line in enumerate(lines):
-        frame = _FRAME.match(line)
+        frame = FRAME.match(line)
         if frame is None or _in_torch(frame["file"]):
             continue
-        code = lines[index + 1].strip() if index + 1 < len(lines) and not _FRAME.match(lines[index + 1]) else ""
+        code = lines[index + 1].strip() if index + 1 < len(lines) and not FRAME.match(lines[index + 1]) else ""
         told = "%s:%s in %s: %s" % (os.path.basename(frame["file"]), frame["line"], frame["function"], code)
         if frame["function"] in _PASS_ON:
             passed_on = told

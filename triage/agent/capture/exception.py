@@ -17,7 +17,7 @@ _OURS = ("torch", "functorch", "torchgen", "triage")
 
 # Dynamo, a graph that is interpreted, and symbolic shapes (torch/fx/experimental/symbolic_shapes.py, torch/_dynamo/guards.py).
 _USER_STACK = re.compile(r"from user code:|Original traceback:|User [Ss]tack(?: \(most recent call last\))?:\n")
-_USER_CODE = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
+FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 
 # Of a traceback in another process.
 _TOLD_BY = ("concurrent.futures.process._RemoteTraceback", "multiprocessing.pool.RemoteTraceback")
@@ -202,7 +202,7 @@ def _user_code(error, message):
     places = list(_USER_STACK.finditer(message))
     if not places:
         return []
-    found = [_USER_CODE.match(line) for line in message[places[-1].end() :].splitlines()]
+    found = [FRAME.match(line) for line in message[places[-1].end() :].splitlines()]
     return [_frame(m.group("file"), int(m.group("line")), m.group("function")) for m in found if m][-8:]
 
 

@@ -1,6 +1,7 @@
 """From what the runs of one call gave to the first value that is wrong: `rule`, element by element."""
 
 from . import rule
+from .modes import is_float, real_of
 
 NONE, NAN, UP, DOWN = 0, 1, 2, 3
 CHANCE_FACTOR = 3  # how far compiled must stand out from what eager would be blamed for
@@ -10,7 +11,7 @@ def close(torch, eager, compiled, smallest=rule.SMALLEST_SIZE):
     """Whether all is as close as the dtype promises, of a tensor no smaller than `smallest`. Shapes and dtypes agree."""
     if torch.equal(eager, compiled):
         return True
-    if not rounded(eager):
+    if not is_float(eager):
         return False
     one, other = plain(torch, eager), plain(torch, compiled)
     if not torch.equal(_kinds(torch, one), _kinds(torch, other)):
@@ -42,7 +43,7 @@ def steps_apart(torch, eager, compiled, nudged):
     return bool(((one == moved) & (one != 0) & one.isfinite() & (other != one) & other.isfinite()).any())
 
 
-def same_again(torch, eager, given, smallest=rule.SMALLEST_SIZE):
+def same_again(torch, eager, given, smallest):
     """Whether another run of eager gave the same, as far as its dtype promises. What is not a number stays that."""
     if eager.shape != given.shape or eager.dtype != given.dtype:
         return False
@@ -56,7 +57,7 @@ def identical(one, other):
     return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
-def wrong_value(torch, eager, compiled, reference, varied, measured, smallest=rule.SMALLEST_SIZE):
+def wrong_value(torch, eager, compiled, reference, varied, measured, smallest):
     """What is wrong with one tensor's values, as facts, or None.
 
     `reference` is the double-precision tensor or None, `varied` what else eager may give (at least two), `measured` whether
@@ -69,7 +70,7 @@ def wrong_value(torch, eager, compiled, reference, varied, measured, smallest=ru
         return None  # the shape depends on what was nudged
     if reference is not None and reference.shape != eager.shape:
         reference = None
-    if rounded(eager):
+    if is_float(eager):
         judge = _Rounded(torch, eager, reference, varied, measured, smallest)
     else:
         judge = _Exact(torch, eager, reference, varied)
@@ -91,7 +92,7 @@ class _Exact:
         self.moved = torch.zeros_like(eager, dtype=torch.uint8)
         for item in varied:
             self.moved += item != eager
-        comparable = reference is not None and not rounded(reference)
+        comparable = reference is not None and not is_float(reference)
         self.reference = reference if comparable else None
         self.sure = reference == eager if comparable else torch.ones_like(eager, dtype=torch.bool)
 
@@ -122,7 +123,7 @@ class _Rounded:
         self.reference = None if reference is None else plain(torch, reference)
         self.exact = self.eager if reference is None else self.reference
         self.kinds = _kinds(torch, self.eager)
-        self.sure = _kinds(torch, self.exact.to(_real(torch, eager.dtype)).to(torch.float64)) == self.kinds
+        self.sure = _kinds(torch, self.exact.to(real_of(torch, eager.dtype)).to(torch.float64)) == self.kinds
         self.moved = torch.zeros_like(self.kinds)
         self.spread, self.second = torch.zeros_like(self.eager), torch.zeros_like(self.eager)
         self.widest = torch.full_like(self.kinds, 255)  # which run has the largest distance
@@ -196,20 +197,11 @@ def _facts(wrong, eager, compiled, reference, worst):
     }
 
 
-def rounded(tensor):
-    """Whether its numbers are rounded."""
-    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
-
-
 def plain(torch, tensor):
     """Doubles; complex numbers as pairs of them."""
     if tensor.dtype.is_complex:
         return torch.view_as_real(tensor.resolve_conj().to(torch.complex128))
     return tensor.to(torch.float64)
-
-
-def _real(torch, dtype):
-    return {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
 
 
 def _kinds(torch, plain):
@@ -238,7 +230,7 @@ def _apart(torch, one, other, dtype, factor=1.0, smallest=rule.SMALLEST_SIZE):
     return (one - other).abs() > factor * (relative * one.abs() + _absolute(torch, one, dtype, smallest))
 
 
-def eager_alone(torch, eager, compiled, exact, dtype, spread=None):
+def eager_alone(torch, eager, compiled, exact, dtype, spread):
     """Where eager gives NaN or infinity, or numbers that are far off, and double precision and compiled agree on something else.
 
     All are plain. `spread` is how far eager's numbers move once rounded otherwise, None where nobody asked: what moves that far
@@ -246,7 +238,7 @@ def eager_alone(torch, eager, compiled, exact, dtype, spread=None):
     """
     if exact is None:
         return torch.zeros_like(eager, dtype=torch.bool)
-    exact = exact.to(_real(torch, dtype)).to(torch.float64)  # as far as the dtype reaches
+    exact = exact.to(real_of(torch, dtype)).to(torch.float64)  # as far as the dtype reaches
     agree = (_kinds(torch, exact) == _kinds(torch, compiled)) & ~_apart(torch, exact, compiled, dtype)
     other_kind = ~eager.isfinite() & (_kinds(torch, eager) != _kinds(torch, exact))
     far = _apart(torch, exact, eager, dtype, rule.FAR) & eager.isfinite() & exact.isfinite()

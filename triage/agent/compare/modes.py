@@ -235,7 +235,13 @@ def _is_exact(name, args, kwargs):
 
 
 def is_float(value):
+    """Whether its numbers are rounded."""
     return value.dtype.is_floating_point or value.dtype.is_complex
+
+
+def real_of(torch, dtype):
+    """The dtype of each part of a complex number; any other dtype itself."""
+    return {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
 
 
 def shaken(torch, value, rough, whole=False):
@@ -244,7 +250,7 @@ def shaken(torch, value, rough, whole=False):
         return value
     dtype = value.dtype
     far = rule.nudge(str(dtype).split(".")[-1], rough)
-    real = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
+    real = real_of(torch, dtype)
     if real not in (torch.float32, torch.float64):
         real = torch.float32
     noise = torch.rand(value.shape, dtype=real, device=value.device)

@@ -1,6 +1,7 @@
 """What is not wrong and yet not the same: how eager and compiled round, and the signs of their zeros."""
 
 from . import measure, rule
+from .modes import is_float
 
 # Default tolerances of torch.testing.assert_close, relative and absolute, by dtype (torch/testing/_comparison.py).
 DEFAULTS = {"float64": (1e-7, 1e-7), "float32": (1.3e-6, 1e-5), "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5)}
@@ -9,13 +10,13 @@ DEFAULTS = {"float64": (1e-7, 1e-7), "float32": (1.3e-6, 1e-5), "float16": (1e-3
 def rounds_otherwise(eager, compiled, name):
     """Whether both are floating tensors of one form that hold other numbers."""
     one, other = eager.tensors[name], compiled.tensors.get(name)
-    return _alike(one, other) and measure.rounded(one) and not measure.identical(one, other)
+    return _alike(one, other) and is_float(one) and not measure.identical(one, other)
 
 
 def steps_otherwise(eager, compiled, name, varied):
     """Whether both are integers or booleans of one form that are not the same, as those of another run of eager are not."""
     one, other = eager.tensors[name], compiled.tensors.get(name)
-    if not _alike(one, other) or measure.rounded(one) or measure.identical(one, other):
+    if not _alike(one, other) or is_float(one) or measure.identical(one, other):
         return False
     again = [given.tensors.get(name) for given in varied]
     return any(item is not None and not measure.identical(one, item) for item in again)
@@ -34,7 +35,7 @@ def rounding(torch, name, eager, compiled, reference, varied=()):
     exact = reference.tensors.get(name) if reference is not None else None
     exact = measure.plain(torch, exact) if exact is not None and exact.shape == eager.tensors[name].shape else None
     dtype = str(eager.tensors[name].dtype).split(".")[-1]
-    steps = not measure.rounded(eager.tensors[name])
+    steps = not is_float(eager.tensors[name])
     relative, absolute = (0.0, 1.0) if steps else DEFAULTS.get(rule.real_name(dtype), DEFAULTS["bfloat16"])
     apart = measure.finite(torch, (one - other).abs())
     varied = [given.tensors[name] for given in varied if name in given.tensors]
@@ -81,7 +82,7 @@ def _gives(numbers):
 def signs_differ(torch, eager, compiled, name):
     """Whether a zero of one sign is compiled where eager has the other."""
     one, other = eager.tensors[name], compiled.tensors.get(name)
-    return _alike(one, other) and measure.rounded(one) and bool(_other_signs(torch, one, other).any())
+    return _alike(one, other) and is_float(one) and bool(_other_signs(torch, one, other).any())
 
 
 def wrong_sign(torch, name, eager, compiled, again):

@@ -52,10 +52,13 @@ class Standby(object):
         self._temporary = os.environ.get("TMPDIR", "")  # of this run alone
         self._there = _files_in(self._temporary)
         self._began = time.monotonic()
+        self._may_come = None
 
     def may_come(self):
-        """Whether the program can be copied as far as it has come: else nobody needs to wait for it."""
-        return not self._refused()
+        """Whether the program could be copied when it first used torch.compile: else nobody needs to wait for it."""
+        if self._may_come is None:  # asked at each use, and read of the first alone (`locate/ahead.py`)
+            self._may_come = not self._refused()
+        return self._may_come
 
     def reached(self):
         """The first call of a compiled function begins. Returns in the program, and in each run that begins here."""

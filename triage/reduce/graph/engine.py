@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from triage.judge.asking import Held
+from triage.judge.asking import FailingCandidate
 from triage.judge.comparison import ComparisonOracle
 from triage.judge.device import is_gpus_own
 from triage.judge.judgement import Oracle, RefusedError
@@ -32,7 +32,7 @@ from triage.reduce.graph.search import every_kind, from_whole, small_first
 from triage.reduce.graph.shrink import Shrinker
 from triage.reduce.graph.starts import Start, starts
 from triage.reduce.graph.wiring import Wiring
-from triage.reduce.interface import Course, Met, NoReduction, Problem, Reduction, header_of
+from triage.reduce.interface import Course, NoReduction, Problem, Reduction, SiblingScript, header_of
 from triage.reduce.printing.literals import numbers_in
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops
 from triage.trial.cutoff import focused
@@ -51,15 +51,14 @@ OWN_BACKEND = "It brings the program's own backend, as far as the failure needs 
 class NativeEngine:
     """Reduces captured graphs.
 
-    `header` is the comment at the top of every candidate (the text that runs is the text that is reported); `form` how
-    they are printed, by default from the problem; `repeats` is set where the failure is flaky, `patience` where it is a
-    hang; `seconds` is the most it takes, less where the budget is. `render` stands in for the printer in tests and benchmarks.
+    `form` is how candidates are printed, by default from the problem; `repeats` is set where the failure is flaky, `patience`
+    where it is a hang; `seconds` is the most it takes, less where the budget is. `render` stands in for the printer in tests and
+    benchmarks.
     """
 
     name: ClassVar[str] = "native"
     subject: ClassVar[str] = "the captured graph"
 
-    header: str | None = None
     form: Form | None = None
     repeats: Repeats | None = None
     patience: Patience | None = None
@@ -71,7 +70,7 @@ class NativeEngine:
         runner, oracle = resources.runner, resources.oracle
         if self.seconds is not None:
             resources = replace(resources, budget=Limit(resources.budget, self.seconds))
-        render = self.render or printed(header_of(problem) if self.header is None else self.header)
+        render = self.render or printed(header_of(problem))
         lost = list(filter(None, (hidden(case, problem.signature.message) for case in problem.cases)))
         if lost and len(lost) == len(problem.cases):
             return NoReduction(f"{lost[0]}, which the failure names, is given an object that no script can make")
@@ -224,7 +223,7 @@ class _Reducing:
         course, seconds, held = self._course, self._course.seconds(), self._driver.best
         if held is None:
             asked = bool(self._groups) and not course.stopped
-            return NoReduction(self._reason(), self._met(), course.interrupted, course.bug, asked)
+            return NoReduction(self._reason(), self._siblings(), course.interrupted, course.bug, asked)
         return replace(
             self._as_reduction(held, seconds),
             minimal=self._minimal,
@@ -232,14 +231,16 @@ class _Reducing:
             larger=tuple(self._as_reduction(other, seconds) for other in self._larger(held)),
             passing=_passing(self._render(self._neighbour.candidate), self._neighbour) if self._neighbour else None,
             passing_difference=self._neighbour.difference if self._neighbour else None,
-            siblings=self._met(),
+            siblings=self._siblings(),
             notes=tuple(self._notes(held.candidate)),
             interrupted=course.interrupted,
             bug=course.bug,
         )
 
-    def _met(self) -> tuple[Met, ...]:
-        return tuple(Met(signature, source, self._made_up(each)) for signature, source, each in self._driver.siblings)
+    def _siblings(self) -> tuple[SiblingScript, ...]:
+        return tuple(
+            SiblingScript(signature, source, self._made_up(each)) for signature, source, each in self._driver.siblings
+        )
 
     def _made_up(self, candidate: Candidate) -> tuple[str, ...] | None:
         """The same on values that are made up; None where the candidate has no others."""
@@ -251,7 +252,7 @@ class _Reducing:
                 texts.append(self._render(replace(candidate, case=case)))
         return tuple(texts)
 
-    def _as_reduction(self, held: Held[Candidate], seconds: float) -> Reduction:
+    def _as_reduction(self, held: FailingCandidate[Candidate], seconds: float) -> Reduction:
         return Reduction(
             source=held.source,
             engine="native",
@@ -265,7 +266,7 @@ class _Reducing:
             form=held.candidate.form,
         )
 
-    def _larger(self, best: Held[Candidate]) -> list[Held[Candidate]]:
+    def _larger(self, best: FailingCandidate[Candidate]) -> list[FailingCandidate[Candidate]]:
         """The last ones found that have more operations than what was found after them."""
         found, most = [], count_ops(best.candidate.case)
         for held in reversed(self._driver.history):

@@ -24,8 +24,3 @@ def elements_of(tree: Any) -> list[Any] | None:
     if isinstance(tree, dict) and set(tree) == {"tuple"}:
         tree = tree["tuple"]
     return list(tree) if isinstance(tree, (list, tuple)) else None
-
-
-def rewired(node: GraphNode, replaced: dict[str, Any]) -> GraphNode:
-    """The operation with other values in place of those named."""
-    return node.rewritten(lambda name: replaced.get(name, trees.ref(name)))

@@ -22,7 +22,7 @@ from triage.reduce.graph.candidate import Candidate, present
 from triage.reduce.graph.dials import turned
 from triage.reduce.graph.edits import Edit
 from triage.reduce.graph.passes import ARGUMENTS, DETAILS, SIMPLER, SIZES, STRUCTURE, Choice, Pass
-from triage.reduce.graph.weight import operations
+from triage.reduce.graph.wiring import operations
 from triage.reduce.printing.printer import SEED
 
 ROUNDS = 3
@@ -135,7 +135,7 @@ class Shrinker:
 
     def _remember(self, before: Candidate, after: Candidate) -> None:
         """After a change of the graph itself everything may be tried again."""
-        if operations(after.case) != operations(before.case):
+        if len(operations(after.case)) != len(operations(before.case)):
             self._rejected.clear()
             self._turned.clear()
 

@@ -11,7 +11,7 @@ from typing import Any
 from triage.model import trees
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode
 from triage.reduce.graph.scalars import elements
-from triage.reduce.graph.wiring import Wiring
+from triage.reduce.graph.wiring import operations
 from triage.reduce.printing.fills import contiguous
 from triage.reduce.printing.literals import numbers_in, written
 
@@ -21,22 +21,11 @@ TABLE = 64  # elements, from which written values count as much as an operation
 _FILLS = ("ones", "zeros", "arange", "full", "linspace", "rand", "randn", "randint", "uniform", "empty", "values")
 
 
-def operations(case: GraphCase) -> int:
-    """Operations of a case, nested graphs included; sizes, picks of tuples and mode switches are not operations."""
-    wiring = Wiring(case)
-    outer = sum(1 for unit in wiring.units if unit not in wiring.numbers)
-    return outer + len(_nested(case))
-
-
-def _nested(case: GraphCase) -> list[GraphNode]:
-    return [node for graph in case.subgraphs for node in graph.nodes]
-
-
 def weight(case: GraphCase) -> Weight:
     """The sort key of a case: lighter is better."""
-    nodes = [*case.nodes, *_nested(case)]
+    nodes = [*case.nodes, *case.nested_nodes]
     return (
-        operations(case) + sum(_written_out(item) for item in case.inputs),
+        len(operations(case)) + sum(_written_out(item) for item in case.inputs),
         len(case.nodes),
         len(case.preamble),
         bool(case.backward) + _context(case.context),

@@ -41,8 +41,8 @@ class Wiring:
         """The recorded tensor of each value that is exactly one tensor."""
         found = {item.name: item.meta for item in self.case.inputs if item.kind == "tensor" and item.meta is not None}
         for node in self.case.nodes:
-            if not node.multi and len(node.out) == 1 and node.out[0] is not None:
-                found[node.name] = node.out[0]
+            if node.tensor is not None:
+                found[node.name] = node.tensor
         return found
 
     @cached_property
@@ -179,6 +179,13 @@ class Wiring:
     def outputs(self) -> tuple[str, ...]:
         """The values the case returns, in order, without repetitions."""
         return tuple(dict.fromkeys(trees.refs(list(self.case.outputs))))
+
+
+def operations(case: GraphCase) -> list[GraphNode]:
+    """Nodes that compute something, those of nested graphs included; not picks of a tuple, sizes or mode switches."""
+    wiring = Wiring(case)
+    outer = [wiring.nodes[unit] for unit in wiring.units if unit not in wiring.numbers]
+    return outer + case.nested_nodes
 
 
 def is_pick(node: GraphNode) -> bool:

@@ -66,7 +66,7 @@ def choose_minifier(stage: Stage, signature: FailureSignature, *, compares: bool
     """
     if stage is Stage.BACKEND:
         return "PyTorch's minifier restarts backends by their registered name; a backend of the program's own has none."
-    if stage in (Stage.SCRIPT, Stage.NONE):
+    if not stage.needs_compiling:
         return "PyTorch's minifier only looks at compilers, and no compiler is to blame."
     if signature.kind is OutcomeKind.HANG:
         return "PyTorch's minifier has no time limit: what hangs in the program hangs in the minifier, too."

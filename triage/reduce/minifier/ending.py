@@ -67,11 +67,11 @@ def judge_script(
         return JudgedScript(False, "does not fail")
     if judgement.verdict is Verdict.SAME_FAILURE:
         return JudgedScript(True, "fails the same way")
-    if result.signature is not None and same_face(result.signature, signature):
+    if same_face(result.signature, signature):
         return JudgedScript(
             True, "fails with the same error"
         )  # at another place of torch: the harness is not torch.compile
-    error = outcome.exception.innermost() if outcome.exception is not None else None
+    error = outcome.innermost
     if error is not None:
         if compares and short_type(error.type) == "AccuracyError":
             return JudgedScript(True, "gives other results compiled than in eager mode")
@@ -93,7 +93,7 @@ def dump_sentence(outcome: Outcome, same: bool, asked: str) -> str:
         return (
             f"With {asked}, the program did not end in {outcome.seconds:.0f} s, and PyTorch wrote no minifier launcher."
         )
-    error = outcome.exception.innermost() if outcome.exception is not None else None
+    error = outcome.innermost
     if error is not None and _UNWRITABLE.search(error.message):
         return f"PyTorch could not write the graph as a script ({_first_line(error.message)})."
     if same:

@@ -22,7 +22,7 @@ from triage.judge.likeness import same_failure
 from triage.model.graphcase import GraphCase
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.target import Target
-from triage.reduce.interface import Met, NoReduction, Problem, Reduction, header_of, told_as_ours
+from triage.reduce.interface import NoReduction, Problem, Reduction, SiblingScript, header_of, told_as_ours
 from triage.reduce.minifier.checkpoints import Checkpoint, queries_made
 from triage.reduce.minifier.choice import (
     Minifier,
@@ -108,7 +108,7 @@ class MinifierRun:
     interrupted: bool = False
     bug: Exception | None = None
     notes: list[str] = field(default_factory=list)
-    siblings: dict[str, Met] = field(default_factory=dict)
+    siblings: dict[str, SiblingScript] = field(default_factory=dict)
     best: PrintedGraph | None = None
 
     def go(self, program_seconds: float, minify_seconds: float) -> None:
@@ -116,7 +116,7 @@ class MinifierRun:
         self._say(f"running the program once more with {self.minifier}")
         dumped = self.bench.dump(self.minifier, self.problem.rung, self._limit(program_seconds))
         if dumped.launcher is None:
-            same = dumped.signature is not None and same_failure(dumped.signature, self.problem.signature)
+            same = same_failure(dumped.signature, self.problem.signature)
             self.notes.append(dump_sentence(dumped.outcome, same, str(self.minifier)))
             return
         minified = self._minify(dumped.launcher, minify_seconds)
@@ -168,7 +168,7 @@ class MinifierRun:
         if not seen.same:
             self._note(checkpoint, seen.sentence)
             if seen.sibling is not None:
-                self.siblings.setdefault(seen.sibling.fingerprint, Met(seen.sibling, checkpoint.source))
+                self.siblings.setdefault(seen.sibling.fingerprint, SiblingScript(seen.sibling, checkpoint.source))
             return False
         # The values that the program had are only shown where values of the same kind do not do.
         for record_values in (False, True) if self._wrong_result else (False,):
@@ -226,7 +226,7 @@ class MinifierRun:
         if judgement.verdict is Verdict.SAME_FAILURE:
             return ""
         if judgement.sibling is not None:
-            self.siblings.setdefault(judgement.sibling.fingerprint, Met(judgement.sibling, source))
+            self.siblings.setdefault(judgement.sibling.fingerprint, SiblingScript(judgement.sibling, source))
         return judgement.reason or judgement.verdict.value
 
     def _forms(self) -> tuple[Form, ...]:

@@ -42,7 +42,7 @@ class Style:
     pure: frozenset[str] = frozenset()  # custom operators that are known to change nothing
 
 
-def changes_something(node: GraphNode, pure: Collection[str] = ()) -> bool:
+def changes_something(node: GraphNode, pure: Collection[str]) -> bool:
     """In-place operators, assignments, mode switches, and custom operators that are not in `pure`."""
     if effects.mutated(node) is not None or effects.is_context(node) or node.kwargs.get("inplace") is True:
         return True

@@ -42,8 +42,8 @@ def metas(inputs: Sequence[GraphInput], nodes: Sequence[GraphNode]) -> dict[str,
     """What is recorded of each tensor by name."""
     known = {item.name: item.meta for item in inputs if item.meta is not None}
     for node in nodes:
-        if len(node.out) == 1 and node.out[0] is not None and not node.multi:
-            known[node.name] = node.out[0]
+        if node.tensor is not None:
+            known[node.name] = node.tensor
     return known
 
 

@@ -20,7 +20,7 @@ def switches_mode(node: GraphNode) -> bool:
     return effects.sets_grad_mode(node) is not None or effects.operation(node) in (*_ENTER, *_EXIT)
 
 
-def modes_of(nodes: Sequence[GraphNode], grad_enabled: bool = True) -> list[tuple[str, ...]]:
+def modes_of(nodes: Sequence[GraphNode], grad_enabled: bool) -> list[tuple[str, ...]]:
     """For each node the `with` headers round it, outermost first. `grad_enabled` is the state at the start."""
     stack: list[tuple[str, str]] = []  # (name of the switching node, header)
     result = []

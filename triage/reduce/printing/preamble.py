@@ -68,7 +68,7 @@ def of_case(case: GraphCase, operators: Iterable[tuple[str, str]]) -> Preamble:
     return whole(case.preamble, case.backend_code) if case.prepared else preamble(case.preamble, operators)
 
 
-def leaves_unbound(printed: Preamble, block: str, use: str = "") -> bool:
+def leaves_unbound(printed: Preamble, block: str, use: str) -> bool:
     """Whether a name that only `block` binds is read by what would be `printed` of the other statements, or by `use`."""
     rest = [_Statement(text) for text in (*printed.imports, *printed.statements, use)]
     read = {name for item in rest for name in item.reads}

@@ -120,8 +120,7 @@ class _Script:
         if case.unprintable:
             raise Unprintable("; ".join(case.unprintable))
         self.form = form
-        nested_nodes = [node for graph in case.subgraphs for node in graph.nodes]
-        custom = custom_operators([*case.nodes, *nested_nodes])
+        custom = custom_operators([*case.nodes, *case.nested_nodes])
         pure = frozenset(target for target, name in custom.items() if not changes_arguments(case.preamble, *name))
         self.style = Style(form.nice, form.exact, pure)
         nodes, graphs = hop.pruned(case.nodes, case.subgraphs)
@@ -142,8 +141,8 @@ class _Script:
         opaque = next((node for node in self.live if node.opaque), None)
         if opaque is not None:
             raise Unprintable(f"{opaque.target}: {opaque.opaque}")
-        self.process_group = ranks.setup(case, [*self.live, *nested_nodes])
-        operators = custom_operators([*self.live, *nested_nodes]).values()
+        self.process_group = ranks.setup(case, [*self.live, *case.nested_nodes])
+        operators = custom_operators([*self.live, *case.nested_nodes]).values()
         self.preamble = of_case(case, operators)
         self.names = Names(self.preamble.names())
         self.function = "f" if "f" not in self.preamble.names() else "fn"

@@ -24,7 +24,7 @@ from triage.model.stage import OutcomeKind, Stage
 from triage.model.syntax import parse
 from triage.probe.launch import Cancel
 from triage.probe.target import Target
-from triage.reduce.interface import NoReduction, Problem, Reduction, header_of
+from triage.reduce.interface import NoReduction, Problem, Reduction
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.checks.left_files import LeftFiles
 from triage.reduce.text.checks.reached import own_failure, own_frames
@@ -86,7 +86,7 @@ class SourceEngine:
     timeout: float = field(kw_only=True)
     patience: Patience = field(kw_only=True)
     neutral: Path | None = field(default=None, kw_only=True)
-    header: str | None = field(default=None, kw_only=True)
+    header: str = field(kw_only=True)
     seconds: float = field(default=SECONDS, kw_only=True)
     cancel: Cancel | None = field(default=None, kw_only=True)
     include_data: bool = field(default=False, kw_only=True)
@@ -103,7 +103,6 @@ class SourceEngine:
 
     def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
         """The smallest failing script. KeyboardInterrupt and a spent budget end it early, with the best so far."""
-        header = header_of(problem) if self.header is None else self.header
         rung = None if problem.stage is Stage.BACKEND or problem.door else problem.rung
         routed = RoutingRunner(resources.runner, self.target.python, self.neutral)
         kept = min(MOST_KEPT_SECONDS, SHARE_OF_LAST_STEPS * min(self.seconds, resources.budget.left()))
@@ -113,7 +112,7 @@ class SourceEngine:
         paired = self._paired(routed, problem, files)
 
         def shown(script: Script) -> str:
-            return shaped(script, rung, header, door=problem.door)
+            return shaped(script, rung, self.header, door=problem.door)
 
         def bench(prelude: str = "", *, private: bool = False) -> Bench:
             def render(script: Script) -> str:

@@ -18,7 +18,7 @@ from triage.judge.judgement import Oracle, RefusedError
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
-from triage.reduce.interface import Engine, Met, NoReduction, Problem, Reduction
+from triage.reduce.interface import Engine, NoReduction, Problem, Reduction, SiblingScript
 from triage.reduce.printing.kernels import misfit
 from triage.reduce.printing.printer import Form, Unprintable, code_lines, count_ops, print_case
 from triage.reduce.text.checks.contract import ContractRunner
@@ -170,7 +170,7 @@ def _with_result(found: Reduction, graph: GraphCase, driver: Driver[Script], int
         queries=found.queries + driver.queries,
         minimal=found.minimal and not interrupted,
         complete=not interrupted,
-        siblings=(*found.siblings, *(Met(signature, text, none) for signature, text, _ in driver.siblings)),
+        siblings=(*found.siblings, *(SiblingScript(signature, text, none) for signature, text, _ in driver.siblings)),
         interrupted=interrupted,
     )
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from triage.judge.asking import Held, StopReductionError
+from triage.judge.asking import FailingCandidate, StopReductionError
 from triage.judge.judgement import Judgement
 from triage.model.stage import Verdict
-from triage.reduce.interface import Course, Met, NoReduction, Reduction
+from triage.reduce.interface import Course, NoReduction, Reduction, SiblingScript
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.checks.left_files import LeftFiles
 from triage.reduce.text.code.script import Script
@@ -278,13 +278,14 @@ class Reducing:
             found, source=self._bench.shown(script), private=self._bench.run(script), needs=self._needed.names
         )
 
-    def _siblings(self) -> tuple[Met, ...]:
+    def _siblings(self) -> tuple[SiblingScript, ...]:
         hidden = self._needed.prelude if self._needed is not None and not self.around.include else None
         return tuple(
-            Met(signature, text.replace(hidden, "") if hidden else text) for signature, text, _ in self._driver.siblings
+            SiblingScript(signature, text.replace(hidden, "") if hidden else text)
+            for signature, text, _ in self._driver.siblings
         )
 
-    def _larger(self, best: Held[Script]) -> list[Script]:
+    def _larger(self, best: FailingCandidate[Script]) -> list[Script]:
         """The final text without what was added to it, the one with its seeds, and those found before that are noticeably
         longer than what followed, up to the first.
         """

@@ -9,7 +9,7 @@ from typing import Any
 from triage.model import trees
 from triage.model.graphcase import GraphCase, SubGraph, TensorMeta
 from triage.reduce.graph.edits import Edit, checked, same_kind
-from triage.reduce.graph.nested import operands_of, rewired
+from triage.reduce.graph.nested import operands_of
 from triage.reduce.graph.passes.proposal import Choice
 from triage.reduce.graph.wiring import Wiring
 from triage.reduce.printing.body import live_nodes
@@ -35,7 +35,7 @@ class BypassInner:
             if graph.name != self.graph:
                 return graph
             replaced = {self.node: trees.ref(self.by)}
-            nodes = tuple(rewired(node, replaced) for node in graph.nodes if node.name != self.node)
+            nodes = tuple(node.rewired(replaced) for node in graph.nodes if node.name != self.node)
             outputs = trees.rewrite(graph.outputs, lambda name: replaced.get(name, trees.ref(name)))
             return replace(graph, nodes=tuple(live_nodes(nodes, outputs)), outputs=outputs)
 

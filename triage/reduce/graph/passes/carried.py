@@ -11,7 +11,7 @@ from triage.model import trees
 from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.reduce.graph.edits import checked, drop_dead, same_kind
-from triage.reduce.graph.nested import elements_of, rewired
+from triage.reduce.graph.nested import elements_of
 from triage.reduce.graph.passes.proposal import Choice, node_named
 from triage.reduce.graph.wiring import is_pick
 from triage.reduce.printing.body import live_nodes
@@ -70,7 +70,7 @@ class DropInput:
         gone = graph.inputs[self.place]
         replaced = {} if self.stand is None else {gone: trees.ref(graph.inputs[self.stand])}
         outputs = trees.rewrite(outputs, lambda name: replaced.get(name, trees.ref(name)))
-        nodes = live_nodes([rewired(node, replaced) for node in graph.nodes], outputs)
+        nodes = live_nodes([node.rewired(replaced) for node in graph.nodes], outputs)
         inputs, metas = list(graph.inputs), list(graph.metas)
         del inputs[self.place]
         if len(metas) > len(inputs):

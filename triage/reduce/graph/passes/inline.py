@@ -10,7 +10,7 @@ from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.reduce.graph.edits import Edit, checked, drop_dead
-from triage.reduce.graph.nested import elements_of, operands_of, rewired
+from triage.reduce.graph.nested import elements_of, operands_of
 from triage.reduce.graph.passes.proposal import Choice
 from triage.reduce.graph.slices import border_input
 from triage.reduce.graph.wiring import is_pick
@@ -43,7 +43,7 @@ class Inline:
             if item.name == self.node:
                 nodes.extend(inner.nodes)
             elif item.name not in replaced:
-                nodes.append(rewired(item, replaced))
+                nodes.append(item.rewired(replaced))
         outputs = tuple(trees.rewrite(list(case.outputs), lambda name: replaced.get(name, trees.ref(name))))
         return checked(case, drop_dead(replace(case, nodes=tuple(nodes), outputs=outputs)))
 

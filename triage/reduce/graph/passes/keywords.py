@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.reduce.graph.edits import checked
-from triage.reduce.graph.passes.proposal import EXPECTED, Choice, map_node, operations
+from triage.reduce.graph.passes.proposal import EXPECTED, Choice, map_node
 from triage.reduce.graph.slices import prune
+from triage.reduce.graph.wiring import operations
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,7 @@ class WriteNumber:
 
     def apply(self, case: GraphCase) -> GraphCase:
         value = next((item.value for item in case.inputs if item.name == self.name), None)
-
-        def resolve(name: str) -> object:
-            return literal(value) if name == self.name else trees.ref(name)
-
-        changed = map_nodes(case, lambda node: node.rewritten(resolve))
+        changed = map_nodes(case, lambda node: node.rewired({self.name: literal(value)}))
         outputs = tuple(tree for tree in changed.outputs if trees.as_ref(tree) != self.name)
         return checked(case, prune(replace(changed, outputs=outputs)))
 

@@ -32,7 +32,7 @@ class DropPreamble:
 
 def _printed(case: GraphCase, statements: tuple[str, ...]) -> Preamble:
     """What the printer would leave of them."""
-    nodes = [*case.nodes, *(node for graph in case.subgraphs for node in graph.nodes)]
+    nodes = [*case.nodes, *case.nested_nodes]
     return of_case(replace(case, preamble=statements), custom_operators(nodes).values())
 
 

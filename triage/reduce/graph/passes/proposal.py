@@ -13,7 +13,6 @@ from typing import Any, Protocol
 from triage.judge.judgement import RefusedError
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
 from triage.reduce.graph.edits import Edit, checked
-from triage.reduce.graph.wiring import Wiring
 from triage.reduce.printing.fills import seen_of
 
 # Keywords whose absence PyTorch warns about.
@@ -139,11 +138,3 @@ def map_node(case: GraphCase, name: str, change: Callable[[GraphNode], GraphNode
 def tensors(case: GraphCase) -> list[GraphInput]:
     """The tensor inputs."""
     return [item for item in case.inputs if item.kind == "tensor" and item.meta is not None]
-
-
-def operations(case: GraphCase) -> list[GraphNode]:
-    """Nodes that compute something, nested ones included; not picks of a tuple, sizes or mode switches."""
-    wiring = Wiring(case)
-    units = {unit for unit in wiring.units if unit not in wiring.numbers}
-    inner = [node for graph in case.subgraphs for node in graph.nodes]
-    return [node for node in case.nodes if node.name in units] + inner

@@ -12,8 +12,9 @@ from triage.model.effects import operation
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.text import words
 from triage.reduce.graph.edits import Edit, checked
-from triage.reduce.graph.passes.proposal import Choice, map_node, operations
+from triage.reduce.graph.passes.proposal import Choice, map_node
 from triage.reduce.graph.weight import number_cost
+from triage.reduce.graph.wiring import operations
 
 # Numbers in these are sizes or dimensions, and follow the shapes.
 _SHAPED = words(

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from triage.model.effects import mutated, operation
 from triage.model.graphcase import GraphCase
 from triage.reduce.graph.edits import Edit, checked
-from triage.reduce.graph.passes.proposal import EXPECTED, Choice, map_node, operations
+from triage.reduce.graph.passes.proposal import EXPECTED, Choice, map_node
 from triage.reduce.graph.slices import prune
+from triage.reduce.graph.wiring import operations
 
 # Python's operators and the higher-order ones take what they are given, no less.
 _WHOLE = ("operator.", "torch.ops.higher_order.")

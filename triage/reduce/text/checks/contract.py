@@ -103,7 +103,7 @@ class ContractRunner(RunnerView):
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         result = self._ask(query, cancel)
-        if result.signature is None or not same_failure(result.signature, self._signature) or cancel.is_set():
+        if not same_failure(result.signature, self._signature) or cancel.is_set():
             return result
         flaw = self._contracts.flaw(self._runner, query, cancel)
         return not_run(flaw) if flaw else result

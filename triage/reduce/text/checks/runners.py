@@ -18,8 +18,7 @@ from pathlib import Path
 from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import met_as, same_failure
 from triage.judge.printed import REPEATS, agreeing, as_wrong, differing, lines_of, words_of
-from triage.judge.signature import FailureSignature, signature_of
-from triage.model.outcome import Outcome
+from triage.judge.signature import FailureSignature, signature_of_raised
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.model.syntax import parse
@@ -40,7 +39,7 @@ _OWN_PROCESS_CALLS = ("fork", "forkpty", "set_wakeup_fd", "ProcessPoolExecutor")
 
 
 def _fails_with(signature: FailureSignature, result: CandidateResult) -> bool:
-    return result.signature is not None and same_failure(result.signature, signature)
+    return same_failure(result.signature, signature)
 
 
 class PairedRunner(RunnerView):
@@ -129,10 +128,7 @@ class PairedRunner(RunnerView):
 
 def _handled(result: CandidateResult) -> Iterator[FailureSignature]:
     """The exceptions after which the candidate went on."""
-    for exception in result.notes.raised:
-        found = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=exception)) if exception.swallowed else None
-        if found is not None:
-            yield found
+    return (signature_of_raised(exception) for exception in result.notes.raised if exception.swallowed)
 
 
 def _without(passing: str) -> str:

@@ -223,14 +223,14 @@ def takes(given: ast.arguments, call: ast.Call, bound: int = 0) -> bool:
     return set(needed) <= named and not named & {item.arg for item in positional[:count]} & by_name
 
 
-_DEFINES = ("custom_op", "triton_op")
+DEFINES_OPERATOR = ("custom_op", "triton_op")
 _REGISTERS = ("register_fake", "register_kernel", "impl_abstract")
 
 
 def registered_with(script: Script, node: Function) -> list[Function]:
     """The function of a custom operator, then those registered for it that have as many parameters; `[node]` for any other."""
     for operator in script.nodes:
-        keys = _keys(operator, _DEFINES)
+        keys = _keys(operator, DEFINES_OPERATOR)
         if not keys or not isinstance(operator, Function):
             continue
         count = len(all_arguments(operator.args))
@@ -254,7 +254,7 @@ def _keys(node: ast.AST, marks: tuple[str, ...]) -> set[str]:
         if ast.unparse(named).rpartition(".")[2] not in marks:
             continue
         found |= {text for item in given if (text := string_of(item)) is not None}
-        if marks is _DEFINES and isinstance(node, Function):
+        if marks is DEFINES_OPERATOR and isinstance(node, Function):
             found.add(node.name)
         elif marks is _REGISTERS:
             owner = [named.value] if isinstance(named, ast.Attribute) else []

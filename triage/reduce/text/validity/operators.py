@@ -11,10 +11,9 @@ from triage.model.text import words
 from triage.reduce.printing.kernels import broken_contracts
 from triage.reduce.text.code.names import KNOWN
 from triage.reduce.text.code.nodes import bound_name, imported_modules, string_of
-from triage.reduce.text.code.own_names import known_definitions, takes, times_bound
+from triage.reduce.text.code.own_names import DEFINES_OPERATOR, known_definitions, spreads, takes, times_bound
 from triage.reduce.text.code.script import Definition, Function, Script
 
-_DEFINING = ("custom_op", "triton_op")
 _MADE_TENSORS = frozenset(
     f"torch.{name}"
     for name in words(
@@ -64,9 +63,9 @@ def misfit_kernels(script: Script) -> Iterator[str]:
     for call in script.calls if "register_autograd" in script.text else ():
         if not ast.unparse(call.func).endswith("register_autograd"):
             continue
-        keywords = {item.arg: item.value for item in call.keywords}
-        if None in keywords or any(isinstance(item, ast.Starred) for item in call.args):
+        if spreads(call):
             continue
+        keywords = {item.arg: item.value for item in call.keywords}
         given = call.args[1:] if _is_of_library(call) else call.args
         backward = given[0] if given else keywords.get("backward")
         if backward is None or not _may_take(backward, known, "backward(ctx, grad)"):
@@ -97,7 +96,7 @@ def called_values(script: Script) -> Iterator[str]:
 
 
 def _defines(mark: ast.expr) -> bool:
-    return ast.unparse(mark) in (*_DEFINING, *(f"torch.library.{name}" for name in _DEFINING))
+    return ast.unparse(mark) in (*DEFINES_OPERATOR, *(f"torch.library.{name}" for name in DEFINES_OPERATOR))
 
 
 def _is_of_library(call: ast.Call) -> bool:
