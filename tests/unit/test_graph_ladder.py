@@ -222,6 +222,18 @@ def test_what_is_forgotten_is_as_it_was_before_it_was_found(walk: Make) -> None:
     assert found == replace(fresh, notes=["kept"])
 
 
+@pytest.mark.parametrize(("kind", "asked"), [("exception", True), ("wrong_result", False)])
+def test_the_graph_of_one_rank_is_asked_for_what_that_raises(walk: Make, kind: str, asked: bool) -> None:
+    """The script of several ranks can only be run once at a time, and that takes long."""
+    machine = fails_from(4)
+    found = findings_of(walk(machine))
+    first = found.walk.first()
+    outcome = replace(first.outcome, kind=OutcomeKind(kind))
+    notes = replace(first.notes, distributed=True)
+    found.walk.seen["inductor"] = [replace(first, outcome=outcome, notes=notes, graphs=(Path("graph"),))]
+    assert graph_ladder.worth_asking(found) == asked
+
+
 def test_nothing_is_left_of_graphs_that_tell_nothing(walk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     found = findings_of(walk(fails_from(4), jobs=2))
     found.walk.first()

@@ -37,14 +37,16 @@ ASKING_SECONDS = 30.0  # within which whole graphs are asked, however quick the 
 
 
 def worth_asking(found: Findings) -> bool:
-    """Whether the first run failed in compiled code, or by what it gave, and left a graph that may fail so by itself."""
+    """Whether the first run failed in compiled code, or by what it gave, and left a graph that may fail so by itself.
+
+    What one rank gives comes of the others, too; what it raises comes of its own graph, as in a program of one process.
+    """
     walk, first = found.walk, found.walk.start
     outcome = first.outcome
-    if found.runner is None or first.signature is None or not first.graphs or first.notes.distributed:
+    if found.runner is None or first.signature is None or not first.graphs or walk.own_rung.name == AS_IS:
         return False
-    if walk.own_rung.name == AS_IS:
-        return False
-    return is_comparison(outcome) or comparing.worth_checking_first(walk) or _raised_in_graph(outcome, first.signature)
+    compares = is_comparison(outcome) or comparing.worth_checking_first(walk)
+    return (compares and not first.notes.distributed) or _raised_in_graph(outcome, first.signature)
 
 
 def _raised_in_graph(outcome: Outcome, signature: FailureSignature) -> bool:
