@@ -192,6 +192,38 @@ def test_a_wrong_result_of_a_backend_alone_is_the_backends() -> None:
     assert own_code(run, Conclusion(Stage.BACKEND, Symptom.HANG, outcome=hang, settled=True)) is not None
 
 
+@pytest.mark.parametrize(
+    ("code", "role"),
+    [
+        ((*ENTRY, "torch/_functorch/traced.py:inner", "pair.py:__torch_dispatch__: func(*args)"), "tensor subclass"),
+        ((*LOWERING, "nms.py:lower: mul(x, y)"), "lowering"),
+        ((*PASS, "fuse.py:fuse: graph.lint()"), "post-grad pass"),
+        ((*ENTRY, "torch/_library/custom_ops.py:wrapped_fn", "ops.py:keep: x @ y"), "kernel"),
+    ],
+)
+def test_code_that_torchs_exception_only_came_through_is_not_to_blame_where_a_graph_fails_without_it(
+    code: tuple[str, ...], role: str
+) -> None:
+    """The kernel of a custom operator may stand in the graph, and what is `prepared` does what the program did to torch."""
+
+    def told(prepared: bool, *below: str, verified: bool = True) -> str | None:
+        raised = RaisedException("RuntimeError", "no", frames(*code, *below), phase="compile")
+        outcome = Outcome(OutcomeKind.EXCEPTION, exception=raised)
+        made = SimpleNamespace(
+            verified=verified, engine="native", source="f(x)", graph=SimpleNamespace(prepared=prepared)
+        )
+        own = own_code(
+            SimpleNamespace(reproduced=made, cases=()),
+            Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, outcome=outcome, settled=True),
+        )
+        return own.role if own else None
+
+    deeper = "torch/_refs/__init__.py:isneginf"
+    assert told(False, deeper) == (role if role == "kernel" else None)
+    assert told(True, deeper) == told(False, deeper, verified=False) == role
+    assert told(False, "mine.py:helper: raise ValueError") == role
+
+
 def test_whose_a_backend_is_and_where() -> None:
     own = own_backend_of(brought("accel/backend.py"))
     assert own.headline == "Fails because of your backend, backend.py:1"

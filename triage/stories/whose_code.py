@@ -98,11 +98,24 @@ def own_code(found: Findings, conclusion: Conclusion) -> OwnCode | None:
     It was seen in the traceback, or is the backend with which alone the program fails, or the reproducer needs it.
     """
     raised = own_code_of(raised_by(conclusion), conclusion.stage)
+    if raised is not None and _fails_without(found, raised):
+        raised = None
     if raised is None and conclusion.outcome is not None:
         raised = own_code_that_died(conclusion.outcome, conclusion.stage, code_at)
     if raised is None and conclusion.stage is Stage.BACKEND and conclusion.settled:
         raised = own_backend_of(found.walk.start.notes.compile_calls)
     return raised or _needed_by_reproducer(found)
+
+
+def _fails_without(found: Findings, own: OwnCode) -> bool:
+    """Whether a verified graph fails the same way without the code, through which torch's own exception came.
+
+    What the program did to torch stands in a graph only where that is `prepared`, and a tensor subclass never: it is traced away.
+    """
+    made = found.reproduced
+    if own.raised or made is None or not made.verified or made.graph is None or made.graph.prepared:
+        return False
+    return own.role == "tensor subclass" or (own.role in WHILE_COMPILING and own.role not in ("backend", "fake kernel"))
 
 
 def _needed_by_reproducer(found: Findings) -> OwnCode | None:
