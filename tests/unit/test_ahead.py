@@ -207,6 +207,17 @@ def test_a_port_that_is_in_use_is_asked_for_again_alone(walk: Callable[..., Walk
         (Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="uncaught"), type="FileNotFoundError")), True),
         (Outcome(OutcomeKind.EXCEPTION, exception=error(phase="uncaught")), False),
         (Outcome(OutcomeKind.EXCEPTION, exception=error(message="database is locked", phase="uncaught")), True),
+        # One reads a checkpoint, or its own log, that the other has not written to its end.
+        (Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="uncaught"), type="json.JSONDecodeError")), True),
+        (Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="uncaught"), type="_pickle.UnpicklingError")), True),
+        (
+            Outcome(
+                OutcomeKind.EXCEPTION,
+                exception=error(message="PytorchStreamReader failed reading zip archive", phase="uncaught"),
+            ),
+            True,
+        ),
+        (Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="compile"), type="UnpicklingError")), False),
         (Outcome(OutcomeKind.CRASH, signal="SIGSEGV"), False),
         (Outcome(OutcomeKind.CRASH, signal="SIGKILL"), True),  # perhaps for the memory of two
         (Outcome(OutcomeKind.OOM), True),

@@ -36,11 +36,14 @@ COMPILES, STANDBY, IN_INDUCTOR = (
     '"inductor compiles ',
 )  # as the agent writes them down
 Begun = Callable[[Path], None]
-# What the operating system refuses: a port, a file or a lock that another has.
-SHARED = ("Error", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
-          "DistNetworkError", "EOFError", "FileExistsError", "FileNotFoundError", "IOError", "OSError", "OperationalError",
-          "PermissionError", "TimeoutError", "Timeout", "error")  # fmt: skip
-SAYS_SO = ("in use", "locked", "unavailable", "EADDRINUSE", "out of memory", "can't allocate memory")
+# What the operating system refuses (a port, a file or a lock that another has), and how a file reads that another is writing.
+SHARED = ("BadGzipFile", "BadZipFile", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionRefusedError",
+          "ConnectionResetError", "DatabaseError", "DistNetworkError", "EOFError", "EmptyDataError", "Error",
+          "FileExistsError", "FileNotFoundError", "IOError", "JSONDecodeError", "LZMAError", "OSError", "OperationalError",
+          "ParserError", "PermissionError", "ReadError", "SafetensorError", "TimeoutError", "Timeout", "UnicodeDecodeError",
+          "UnpicklingError", "error")  # fmt: skip
+SAYS_SO = ("in use", "locked", "unavailable", "EADDRINUSE", "out of memory", "can't allocate memory", "PytorchStreamReader",
+           "corrupted", "truncated", "malformed", "end of file", "end of data")  # fmt: skip
 
 
 class Ahead:
