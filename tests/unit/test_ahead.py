@@ -209,7 +209,10 @@ def test_a_port_that_is_in_use_is_asked_for_again_alone(walk: Callable[..., Walk
         (Outcome(OutcomeKind.EXCEPTION, exception=error(message="database is locked", phase="uncaught")), True),
         # One reads a checkpoint, or its own log, that the other has not written to its end.
         (Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="uncaught"), type="json.JSONDecodeError")), True),
-        (Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="uncaught"), type="_pickle.UnpicklingError")), True),
+        (
+            Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="uncaught"), type="_pickle.UnpicklingError")),
+            True,
+        ),
         (
             Outcome(
                 OutcomeKind.EXCEPTION,

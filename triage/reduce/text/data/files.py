@@ -176,7 +176,9 @@ def data_of(trace: Trace, folder: Path, cwd: Path, stdin: Path | None) -> Data:
     names = {str(path): _name(path, roots) for path in trace.files}
     if stdin is not None and any(re.search(r"\bstdin\b|\binput\(|\bfileinput\b|open\(0", text) for text in own):
         files += [File(STDIN, stdin.read_bytes())] if stdin.stat().st_size <= LARGEST_READ else []
-    public = public_words(texts, (*told_by_torch(trace.names), *_OF_TORCH, *words_in(" ".join(trace.argv))))
+    public = public_words(
+        (*texts, *trace.texts), (*told_by_torch(trace.names), *_OF_TORCH, *words_in(" ".join(trace.argv)))
+    )
     argv = tuple(names.get(word) or word for word in trace.argv)
     packages = _folders(trace, files) if any(map(_RESOURCES.search, own)) else ()
     return Data(tuple(files), argv, public, any(map(_WRITING.search, own)), by_place, packages)
