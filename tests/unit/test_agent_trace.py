@@ -210,7 +210,7 @@ def test_a_child_tells_what_is_settled_before_it_can_be_killed(tracer: Any) -> N
 def test_what_is_executed_in_a_namespace_of_its_own_is_a_program(tmp_path: Path) -> None:
     """Not what runs among the names of the program, nor what is no text of the program's: the methods of a dataclass."""
     text = (
-        "import dataclasses\nspace = {}\n"
+        "from __future__ import annotations\nimport dataclasses\nspace = {}\n"
         "for n, cell in enumerate(['x = 1', 'def f(y):\\n    return y + x\\n', 'f(2)']):\n"
         "    exec(compile(cell, f'<cell {n}>', 'exec'), space)\n"
         "exec('z = f(3)', space)\neval('z + 1', space)\nexec('here = 1')\n"

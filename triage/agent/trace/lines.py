@@ -230,8 +230,8 @@ class Tracer(object):
     # -- files and modules ----------------------------------------------------------------------------------------
 
     def _audit(self, event, args):
-        if event == "compile":
-            self.texts.compiled(*args)
+        if event == "compile" and len(args) > 1:
+            self.texts.compiled(*args[:2])
         if event != "open" or len(self.files) > 50:
             return
         try:

@@ -4,6 +4,8 @@ Python tells of each text that it compiles (the audit event `compile`), and a tr
 namespace, in that order, is a program of its own.
 """
 
+import __future__
+
 import collections
 
 MOST = 400000  # characters of one program
@@ -19,8 +21,8 @@ class Texts(object):
         self._looking = False
 
     def compiled(self, source, name):
-        """A text is compiled: the arguments of the audit event."""
-        if self._looking or not isinstance(source, (str, bytes)) or len(source) > MOST:
+        """A text is compiled: the arguments of the audit event, which anybody may raise."""
+        if self._looking or not isinstance(source, (str, bytes)) or not isinstance(name, str) or len(source) > MOST:
             return
         if name in self._compiled or len(self._compiled) < NAMES:
             self._compiled.setdefault(name, collections.deque(maxlen=OF_ONE_NAME)).append(source)
@@ -36,12 +38,13 @@ class Texts(object):
     def _text_of(self, code):
         """Several may have one name (`<string>`): the one that gives this code, which is none of an expression."""
         self._looking = True
+        inherited = code.co_flags & __future__.annotations.compiler_flag  # from the program that executes it
         try:
             for source in reversed(self._compiled.get(code.co_filename, ())):
                 text = source.decode("utf-8") if isinstance(source, bytes) else source
-                if compile(text, code.co_filename, "exec", dont_inherit=True) == code:
+                if compile(text, code.co_filename, "exec", inherited, True) == code:
                     return text
-        except (SyntaxError, ValueError, UnicodeDecodeError):
+        except Exception:  # nothing here may end the program
             return None
         finally:
             self._looking = False
