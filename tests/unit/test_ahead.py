@@ -192,8 +192,13 @@ def test_a_port_that_is_in_use_is_asked_for_again_alone(walk: Callable[..., Walk
     """Two runs of the script collide, and it is the first that fails by it: alone it fails as it does."""
     busy = replace(error(message="[Errno 98] Address already in use", phase="uncaught"), type="OSError")
     machine = Compiling(tmp_path, {"inductor": [busy, *itertools.repeat(error(), 9)]})
-    found = walk(machine, jobs=2)
+    heard: list[Event] = []
+    found = walk(machine, jobs=2, heard=heard)
     probe = found.first()
+    told = [event.facts["text"] for event in heard if event.kind == "engine_step"]
+    assert told == [
+        "as_is met the run beside it, perhaps (OSError: [Errno 98] Address already in use): running it again, alone"
+    ]
     assert probe.outcome.exception.message == "bad operand"
     conclusion = found.settle()
     assert conclusion.stage is Stage.INDUCTOR and machine.visited().count("as_is") == 2

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from triage.environments.machine import BYTES_PER_RUN, available_bytes
+from triage.judge.signature import one_line
 from triage.model.outcome import BoundaryPoint, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
@@ -190,6 +191,12 @@ def may_be_in_the_way(outcome: Outcome) -> bool:
     if error is None or error.phase in ("compile", "call", "backward"):
         return False
     return error.type.rpartition(".")[2] in SHARED or any(words in error.message for words in SAYS_SO)
+
+
+def told_of(probe: Probe) -> str:
+    """Why a run that failed so is made again, for a person who waits."""
+    met = one_line(probe.signature) if probe.signature is not None else probe.outcome.kind.value
+    return f"{probe.name} met the run beside it, perhaps ({met}): running it again, alone"
 
 
 def _has_room_beside(pid: int) -> bool:
