@@ -364,3 +364,19 @@ def test_no_graph_is_asked_where_the_uncompiled_run_beside_has_failed_and_does_s
     monkeypatch.setattr(graph_ladder, "_answers", lambda findings: asked.append(findings) or {})
     assert not graph_ladder.asked(Findings(found.session, found.target, ("train.py",), found))
     assert bool(asked) == asks and (asks or found.conclusion().own_fault is OwnFault.UNCOMPILED)
+
+
+def test_the_graph_of_a_script_that_cannot_be_run_twice_is_asked_though_it_fails_uncompiled(
+    walk: Callable[..., Walk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run beside it met its results, and so does the script itself now."""
+    there = error(message="there are results already", phase="uncaught")
+    turns = {"inductor": itertools.chain([error()], itertools.repeat(there)), "uncompiled": itertools.repeat(there)}
+    machine = Compiling(tmp_path, turns)
+    found = walk(machine, jobs=2)
+    ends_after_the_uncompiled_run(found, machine)
+    found.first()
+    asked: list[Findings] = []
+    monkeypatch.setattr(graph_ladder, "_answers", lambda findings: asked.append(findings) or {})
+    graph_ladder.asked(Findings(found.session, found.target, ("train.py",), found))
+    assert found.spoiled is not None and len(asked) == 1
