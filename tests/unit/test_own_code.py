@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from triage.cli.result import _next
-from triage.culprit.own_code import own_backend_of, own_code_of, own_code_that_died, raised_in
+from triage.culprit.own_code import own_backend_of, own_code_of, own_code_that_died, own_code_that_hung, raised_in
 from triage.locate.conclude import Conclusion
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.own_code import OwnCode
@@ -318,6 +318,28 @@ def test_a_process_that_died_was_in_a_line_of_somebodys(
     own = own_code_that_died(died, stage, lambda frame: f"line {frame.line}")
     assert (own.headline if own is not None else None) == headline
     assert own is None or own.line.endswith(f": line {own.place.partition(':')[2]}")
+
+
+@pytest.mark.parametrize(
+    ("told", "stage", "headline"),
+    [
+        ((*PASS, "fuse.py:settle"), Stage.INDUCTOR, "Hangs in your post-grad pass, fuse.py:6"),
+        ((*LOWERING, "nms.py:lower"), Stage.INDUCTOR, "Hangs in your lowering, nms.py:6"),
+        ((*PASS, "fuse.py:settle", "torch/fx/graph.py:lint"), Stage.INDUCTOR, None),  # torch's may be what does not end
+        ((*CALLED, "ops.py:kernel"), Stage.INDUCTOR, None),  # a kernel may only be slow
+        ((*ENTRY, "npu.py:compile"), Stage.BACKEND, None),
+        ((), Stage.INDUCTOR, None),
+    ],
+)  # fmt: skip
+def test_a_process_that_hung_was_in_a_line_of_somebodys(
+    told: tuple[str, ...], stage: Stage, headline: str | None
+) -> None:
+    hung = Outcome(OutcomeKind.HANG, stacks=stacks(*told))
+    own = own_code_that_hung(hung, stage)
+    assert (own.headline if own is not None else None) == headline
+    run = SimpleNamespace(operator_checks=(), reproduced=None)
+    explained = [each.explains for each in what_to_mend(run, Conclusion(stage, Symptom.HANG, outcome=hung), own)]
+    assert explained == ([] if own is None else [False])
 
 
 def test_what_triage_put_on_the_stack_is_not_the_programs() -> None:
