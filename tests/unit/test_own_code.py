@@ -348,3 +348,8 @@ def test_what_triage_put_on_the_stack_is_not_the_programs() -> None:
     told = stacks(*RUNNING, "npu.py:run").replace(step, between)
     own = own_code_that_died(Outcome(OutcomeKind.CRASH, signal="SIGSEGV", stacks=told), Stage.BACKEND)
     assert own.place == "npu.py:5"
+    told = stacks(*PASS, "fuse.py:settle").replace(
+        entry := '  File "/home/ann/train.py", line 1', f"{between[: -len(step)]}{entry}"
+    )
+    own = own_code_that_hung(Outcome(OutcomeKind.HANG, stacks=told), Stage.INDUCTOR)
+    assert "frames.py" in told and own.call_site == "train.py:1 in main"
