@@ -159,22 +159,25 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture
-def processes(tmp_path: Path) -> list[dict[str, Any]]:
-    """What the processes of the program wrote, the first one's first."""
-    program, out = tmp_path / "program.py", tmp_path / "executed"
-    program.write_text(PROGRAM)
+def traced(folder: Path, text: str, **wanted: Any) -> list[dict[str, Any]]:
+    """What the processes of a program wrote, the first one's first."""
+    program, out = folder / "program.py", folder / "executed"
+    program.write_text(text)
     out.mkdir()
-    config = {"out": str(out), "roots": [str(tmp_path)], "wanted": [["program.py", "step", 7]], "calls": 1}
     env = {
         **os.environ,
         "PYTHONPATH": str(Path(boot.__file__).parent / "site"),
-        "TRIAGE_AGENT": json.dumps({"channel": str(tmp_path)}),
-        "TRIAGE_TRACE_LINES": json.dumps(config),
+        "TRIAGE_AGENT": json.dumps({"channel": str(folder)}),
+        "TRIAGE_TRACE_LINES": json.dumps({"out": str(out), "roots": [str(folder)], **wanted}),
     }
-    subprocess.run([sys.executable, str(program)], env=env, cwd=tmp_path, check=True, timeout=60)
+    subprocess.run([sys.executable, str(program)], env=env, cwd=folder, check=True, timeout=60)
     found = [json.loads(path.read_text()) for path in out.glob("executed-*.json")]
     return sorted(found, key=lambda facts: (len(facts["calls"]), facts["began"]))
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> list[dict[str, Any]]:
+    return traced(tmp_path, PROGRAM, wanted=[["program.py", "step", 7]], calls=1)
 
 
 def test_each_process_that_executed_something_of_the_program_tells_of_it(processes: list[dict[str, Any]]) -> None:
@@ -202,3 +205,16 @@ def test_a_child_tells_what_is_settled_before_it_can_be_killed(tracer: Any) -> N
     tracer.recorder.at_leave.append(tracer._left)
     compiled(tracer, "seen")
     assert [path.name for path in Path(tracer.config["out"]).glob("executed-*")] == [f"executed-{os.getpid()}.json"]
+
+
+def test_what_is_executed_in_a_namespace_of_its_own_is_a_program(tmp_path: Path) -> None:
+    """Not what runs among the names of the program, nor what is no text of the program's: the methods of a dataclass."""
+    text = (
+        "from __future__ import annotations\nimport dataclasses\nspace = {}\n"
+        "for n, cell in enumerate(['x = 1', 'def f(y):\\n    return y + x\\n', 'f(2)']):\n"
+        "    exec(compile(cell, f'<cell {n}>', 'exec'), space)\n"
+        "exec('z = f(3)', space)\neval('z + 1', space)\nexec('here = 1')\n"
+        "@dataclasses.dataclass\nclass Point:\n    a: int\n"
+    )
+    (facts,) = traced(tmp_path, text)
+    assert facts["texts"] == ["x = 1\ndef f(y):\n    return y + x\nf(2)\nz = f(3)\n"]

@@ -192,8 +192,13 @@ def test_a_port_that_is_in_use_is_asked_for_again_alone(walk: Callable[..., Walk
     """Two runs of the script collide, and it is the first that fails by it: alone it fails as it does."""
     busy = replace(error(message="[Errno 98] Address already in use", phase="uncaught"), type="OSError")
     machine = Compiling(tmp_path, {"inductor": [busy, *itertools.repeat(error(), 9)]})
-    found = walk(machine, jobs=2)
+    heard: list[Event] = []
+    found = walk(machine, jobs=2, heard=heard)
     probe = found.first()
+    told = [event.facts["text"] for event in heard if event.kind == "engine_step"]
+    assert told == [
+        "as_is met the run beside it, perhaps (OSError: [Errno 98] Address already in use): running it again, alone"
+    ]
     assert probe.outcome.exception.message == "bad operand"
     conclusion = found.settle()
     assert conclusion.stage is Stage.INDUCTOR and machine.visited().count("as_is") == 2
@@ -207,6 +212,20 @@ def test_a_port_that_is_in_use_is_asked_for_again_alone(walk: Callable[..., Walk
         (Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="uncaught"), type="FileNotFoundError")), True),
         (Outcome(OutcomeKind.EXCEPTION, exception=error(phase="uncaught")), False),
         (Outcome(OutcomeKind.EXCEPTION, exception=error(message="database is locked", phase="uncaught")), True),
+        # One reads a checkpoint, or its own log, that the other has not written to its end.
+        (Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="uncaught"), type="json.JSONDecodeError")), True),
+        (
+            Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="uncaught"), type="_pickle.UnpicklingError")),
+            True,
+        ),
+        (
+            Outcome(
+                OutcomeKind.EXCEPTION,
+                exception=error(message="PytorchStreamReader failed reading zip archive", phase="uncaught"),
+            ),
+            True,
+        ),
+        (Outcome(OutcomeKind.EXCEPTION, exception=replace(error(phase="compile"), type="UnpicklingError")), False),
         (Outcome(OutcomeKind.CRASH, signal="SIGSEGV"), False),
         (Outcome(OutcomeKind.CRASH, signal="SIGKILL"), True),  # perhaps for the memory of two
         (Outcome(OutcomeKind.OOM), True),
@@ -345,3 +364,19 @@ def test_no_graph_is_asked_where_the_uncompiled_run_beside_has_failed_and_does_s
     monkeypatch.setattr(graph_ladder, "_answers", lambda findings: asked.append(findings) or {})
     assert not graph_ladder.asked(Findings(found.session, found.target, ("train.py",), found))
     assert bool(asked) == asks and (asks or found.conclusion().own_fault is OwnFault.UNCOMPILED)
+
+
+def test_the_graph_of_a_script_that_cannot_be_run_twice_is_asked_though_it_fails_uncompiled(
+    walk: Callable[..., Walk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run beside it met its results, and so does the script itself now."""
+    there = error(message="there are results already", phase="uncaught")
+    turns = {"inductor": itertools.chain([error()], itertools.repeat(there)), "uncompiled": itertools.repeat(there)}
+    machine = Compiling(tmp_path, turns)
+    found = walk(machine, jobs=2)
+    ends_after_the_uncompiled_run(found, machine)
+    found.first()
+    asked: list[Findings] = []
+    monkeypatch.setattr(graph_ladder, "_answers", lambda findings: asked.append(findings) or {})
+    graph_ladder.asked(Findings(found.session, found.target, ("train.py",), found))
+    assert found.spoiled is not None and len(asked) == 1

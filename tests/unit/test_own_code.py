@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from triage.cli.result import _next
-from triage.culprit.own_code import own_backend_of, own_code_of, own_code_that_died, raised_in
+from triage.culprit.own_code import own_backend_of, own_code_of, own_code_that_died, own_code_that_hung, raised_in
 from triage.locate.conclude import Conclusion
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.own_code import OwnCode
@@ -192,6 +192,38 @@ def test_a_wrong_result_of_a_backend_alone_is_the_backends() -> None:
     assert own_code(run, Conclusion(Stage.BACKEND, Symptom.HANG, outcome=hang, settled=True)) is not None
 
 
+@pytest.mark.parametrize(
+    ("code", "role"),
+    [
+        ((*ENTRY, "torch/_functorch/traced.py:inner", "pair.py:__torch_dispatch__: func(*args)"), "tensor subclass"),
+        ((*LOWERING, "nms.py:lower: mul(x, y)"), "lowering"),
+        ((*PASS, "fuse.py:fuse: graph.lint()"), "post-grad pass"),
+        ((*ENTRY, "torch/_library/custom_ops.py:wrapped_fn", "ops.py:keep: x @ y"), "kernel"),
+    ],
+)
+def test_code_that_torchs_exception_only_came_through_is_not_to_blame_where_a_graph_fails_without_it(
+    code: tuple[str, ...], role: str
+) -> None:
+    """The kernel of a custom operator may stand in the graph, and what is `prepared` does what the program did to torch."""
+
+    def told(prepared: bool, *below: str, verified: bool = True) -> str | None:
+        raised = RaisedException("RuntimeError", "no", frames(*code, *below), phase="compile")
+        outcome = Outcome(OutcomeKind.EXCEPTION, exception=raised)
+        made = SimpleNamespace(
+            verified=verified, engine="native", source="f(x)", graph=SimpleNamespace(prepared=prepared)
+        )
+        own = own_code(
+            SimpleNamespace(reproduced=made, cases=()),
+            Conclusion(Stage.INDUCTOR, Symptom.EXCEPTION, outcome=outcome, settled=True),
+        )
+        return own.role if own else None
+
+    deeper = "torch/_refs/__init__.py:isneginf"
+    assert told(False, deeper) == (role if role == "kernel" else None)
+    assert told(True, deeper) == told(False, deeper, verified=False) == role
+    assert told(False, "mine.py:helper: raise ValueError") == role
+
+
 def test_whose_a_backend_is_and_where() -> None:
     own = own_backend_of(brought("accel/backend.py"))
     assert own.headline == "Fails because of your backend, backend.py:1"
@@ -288,9 +320,36 @@ def test_a_process_that_died_was_in_a_line_of_somebodys(
     assert own is None or own.line.endswith(f": line {own.place.partition(':')[2]}")
 
 
+@pytest.mark.parametrize(
+    ("told", "stage", "headline"),
+    [
+        ((*PASS, "fuse.py:settle"), Stage.INDUCTOR, "Hangs in your post-grad pass, fuse.py:6"),
+        ((*LOWERING, "nms.py:lower"), Stage.INDUCTOR, "Hangs in your lowering, nms.py:6"),
+        ((*PASS, "fuse.py:settle", "torch/fx/graph.py:lint"), Stage.INDUCTOR, None),  # torch's may be what does not end
+        ((*CALLED, "ops.py:kernel"), Stage.INDUCTOR, None),  # a kernel may only be slow
+        ((*ENTRY, "npu.py:compile"), Stage.BACKEND, None),
+        ((), Stage.INDUCTOR, None),
+    ],
+)  # fmt: skip
+def test_a_process_that_hung_was_in_a_line_of_somebodys(
+    told: tuple[str, ...], stage: Stage, headline: str | None
+) -> None:
+    hung = Outcome(OutcomeKind.HANG, stacks=stacks(*told))
+    own = own_code_that_hung(hung, stage)
+    assert (own.headline if own is not None else None) == headline
+    run = SimpleNamespace(operator_checks=(), reproduced=None)
+    explained = [each.explains for each in what_to_mend(run, Conclusion(stage, Symptom.HANG, outcome=hung), own)]
+    assert explained == ([] if own is None else [False])
+
+
 def test_what_triage_put_on_the_stack_is_not_the_programs() -> None:
     step = '  File "/home/ann/train.py", line 3'
     between = f'  File "/opt/triage/agent/hooks/frames.py", line 9 in run\n{step}'
     told = stacks(*RUNNING, "npu.py:run").replace(step, between)
     own = own_code_that_died(Outcome(OutcomeKind.CRASH, signal="SIGSEGV", stacks=told), Stage.BACKEND)
     assert own.place == "npu.py:5"
+    told = stacks(*PASS, "fuse.py:settle").replace(
+        entry := '  File "/home/ann/train.py", line 1', f"{between[: -len(step)]}{entry}"
+    )
+    own = own_code_that_hung(Outcome(OutcomeKind.HANG, stacks=told), Stage.INDUCTOR)
+    assert "frames.py" in told and own.call_site == "train.py:1 in main"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import pickle
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from triage.reduce.text.data.standins import Masking, public_words, standins, to
 from triage.reduce.text.data.withheld import fewest, needed
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
-from triage.reduce.text.starts.texts import KnownFailure
+from triage.reduce.text.starts.texts import KnownFailure, starts
 from triage.reduce.text.validity import Validity
 from triage.reduce.text.watching.evidence import Call, Module, Trace
 from triage.trial.driver import Driver
@@ -87,6 +89,27 @@ def test_arguments_and_files_travel_with_the_program_in_a_directory_that_goes(tm
     assert data.words() == ("anna", "7.5") and "bert" in data.public  # the report tells the command
     assert "anna,7.5" in data.verbatim() and "anna,4.5" in data.verbatim(["anna"])
     assert data.withheld(["anna"]) == ("data/a.csv", "b.bin")
+
+
+def test_a_file_of_a_package_is_found_by_its_package(tmp_path: Path):
+    """With `importlib.resources`, the sources in a folder of their own. What reads it stands in one file with the rest."""
+    (tmp_path / "src" / "app" / "data").mkdir(parents=True)
+    prices = tmp_path / "src" / "app" / "data" / "prices.json"
+    prices.write_text('{"anna": 7}')
+    reads = "from importlib import resources\n\ntext = resources.files(__package__).joinpath('data/prices.json').read_text()\n"
+    modules = {
+        "__main__": Module("__main__", "from app.tables import text\nprint(text)\n"),
+        "app": Module("app", "", package=True),
+        "app.tables": Module("app.tables", reads),
+    }
+    trace = Trace(modules, files=(prices,))
+    preludes = data_of(trace, tmp_path, tmp_path, None).preludes()
+    script = starts(trace, KnownFailure(0, (), None), preludes)[0]
+    (tmp_path / "elsewhere").mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-c", script.text], cwd=tmp_path / "elsewhere", capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == '{"aaaa": 1}\n', script.text + ran.stderr
 
 
 def test_standard_input_is_data(tmp_path: Path):

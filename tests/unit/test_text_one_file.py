@@ -110,3 +110,9 @@ def test_what_was_not_executed_goes():
     assert tidy(executed_part(text, {1, 2, 4, 7, 8, 9, 11})) == (
         "import a\n\ndef f(x):\n    if x:\n        pass\n    else:\n        y = 2\n    return y\n\nf(0)\n"
     )
+
+
+def test_a_package_keeps_what_it_is_called():
+    reads = "def read():\n    return files(__package__), __name__\n"
+    text = bundled(main="from pkg.m import read\nread()\n", pkg_="", pkg__m=reads)
+    assert "return files('pkg'), 'pkg.m'" in text

@@ -51,6 +51,7 @@ def test_a_statement_goes_with_the_comment_above_it():
         ("@register\ndef f():\n    pass\n", "@register\ndef f():\n    pass\n"),
         ("a\n\n\n\nb\n", "a\n\nb\n"),
         ('a = """\n\n\n"""\n', 'a = """\n\n\n"""\n'),
+        ("{}\n(1, [None])\n{'a': b}\n", "{'a': b}\n"),  # `b` may not be there
     ],
 )
 def test_tidying(text, expected):

@@ -338,3 +338,13 @@ def test_a_program_that_is_no_file_is_a_text_to_start_from():
     assert script.text == "def f(x):\n    return x\n\nf(3)\n"
     (script,) = starts(with_text(None, "f(3)\n"), KnownFailure(0, (), None))
     assert script.text == "f(3)\n"
+
+
+def test_what_a_program_executes_that_is_no_module_is_a_text_to_start_from():
+    """The cells of a notebook, one by one; what they import of the program's modules is put in front."""
+    runs = "import json\nfor cell in json.load(open('a.ipynb')):\n    exec(cell, space)\n"
+    modules = {"__main__": Module("__main__", runs), "m": Module("m", "def f(x):\n    return x\n")}
+    told = ["import sys\nsys.argv[1:] = ['3']\n"]
+    first, with_data, whole = starts(Trace(modules, texts=("import m\nm.f(3)\n",)), KnownFailure(0, (), None), told)
+    assert first.text == "def f(x):\n    return x\n\nf(3)\n"
+    assert with_data.text.endswith(first.text) and "sys.argv" in with_data.text and "json.load" in whole.text

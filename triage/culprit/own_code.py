@@ -14,9 +14,9 @@ from pathlib import PurePath
 from triage.culprit.settings import GRAPH_PASSES
 from triage.judge.signature import RAISES, is_generated, is_standard_library, torch_frame
 from triage.judge.skeleton import short_type, unwrap_text
-from triage.judge.stacks import crashed_thread
+from triage.judge.stacks import crashed_thread, program_thread
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
-from triage.model.own_code import OF_OPERATORS, SIGNAL_HANDLER, OwnCode
+from triage.model.own_code import OF_OPERATORS, SIGNAL_HANDLER, WHILE_COMPILING, OwnCode
 from triage.model.stage import OutcomeKind, Stage
 from triage.model.text import clip, first_line
 
@@ -93,6 +93,17 @@ def own_code_that_died(
     died = RaisedException(signal, "", frames, in_graph=True)
     own = own_code_of(died, stage)
     return replace(own, died=True) if own is not None and own.raised and own.role not in _IN_GRAPH else None
+
+
+def own_code_that_hung(
+    outcome: Outcome, stage: Stage, code: Callable[[Frame], str] = lambda frame: ""
+) -> OwnCode | None:
+    """The same for a process that was in that line when its time was up. A backend's whole work is its own: `own_backend_of`."""
+    if outcome.kind is not OutcomeKind.HANG or stage is Stage.BACKEND:
+        return None
+    frames = tuple(replace(frame, code=code(frame)) for frame in program_thread(outcome.stacks))
+    own = own_code_of(RaisedException("", "", frames, in_graph=True), stage)
+    return replace(own, hung=True) if own is not None and own.raised and own.role in WHILE_COMPILING else None
 
 
 def own_backend_of(calls: Sequence[CompileCall]) -> OwnCode | None:

@@ -33,10 +33,11 @@ def crashed_thread(stacks: str) -> tuple[Frame, ...]:
 
 
 def program_thread(stacks: str) -> tuple[Frame, ...]:
-    """The frames of the thread that was in the program, outermost first; of several the last one written.
+    """The frames of the thread that was in the program, outermost first, without those of triage's agent; of several the last.
 
     One that was in the compiler goes first: the others may wait for it (a process for its workers).
     """
-    found = [thread for thread in reversed(threads_of(stacks)) if any(map(is_user_frame, thread))]
+    threads = [tuple(frame for frame in thread if not is_agent_frame(frame)) for thread in threads_of(stacks)]
+    found = [thread for thread in reversed(threads) if any(map(is_user_frame, thread))]
     within = (thread for thread in found if any(_COMPILER.search(frame.file) for frame in thread))
     return next(within, found[0] if found else ())

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from triage.environments.machine import BYTES_PER_RUN, available_bytes
+from triage.judge.signature import one_line
 from triage.model.outcome import BoundaryPoint, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
@@ -36,11 +37,14 @@ COMPILES, STANDBY, IN_INDUCTOR = (
     '"inductor compiles ',
 )  # as the agent writes them down
 Begun = Callable[[Path], None]
-# What the operating system refuses: a port, a file or a lock that another has.
-SHARED = ("Error", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
-          "DistNetworkError", "EOFError", "FileExistsError", "FileNotFoundError", "IOError", "OSError", "OperationalError",
-          "PermissionError", "TimeoutError", "Timeout", "error")  # fmt: skip
-SAYS_SO = ("in use", "locked", "unavailable", "EADDRINUSE", "out of memory", "can't allocate memory")
+# What the operating system refuses (a port, a file or a lock that another has), and how a file reads that another is writing.
+SHARED = ("BadGzipFile", "BadZipFile", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionRefusedError",
+          "ConnectionResetError", "DatabaseError", "DistNetworkError", "EOFError", "EmptyDataError", "Error",
+          "FileExistsError", "FileNotFoundError", "IOError", "JSONDecodeError", "LZMAError", "OSError", "OperationalError",
+          "ParserError", "PermissionError", "ReadError", "SafetensorError", "TimeoutError", "Timeout", "UnicodeDecodeError",
+          "UnpicklingError", "error")  # fmt: skip
+SAYS_SO = ("in use", "locked", "unavailable", "EADDRINUSE", "out of memory", "can't allocate memory", "PytorchStreamReader",
+           "corrupted", "truncated", "malformed", "end of file", "end of data")  # fmt: skip
 
 
 class Ahead:
@@ -187,6 +191,12 @@ def may_be_in_the_way(outcome: Outcome) -> bool:
     if error is None or error.in_compiled_code:
         return False
     return error.type.rpartition(".")[2] in SHARED or any(words in error.message for words in SAYS_SO)
+
+
+def told_of(probe: Probe) -> str:
+    """Why a run that failed so is made again, for a person who waits."""
+    met = one_line(probe.signature) if probe.signature is not None else probe.outcome.kind.value
+    return f"{probe.name} met the run beside it, perhaps ({met}): running it again, alone"
 
 
 def _has_room_beside(pid: int) -> bool:

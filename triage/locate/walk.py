@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from triage.locate.ahead import may_be_in_the_way
+from triage.locate.ahead import may_be_in_the_way, told_of
 from triage.locate.beside import Beside
 from triage.locate.conclude import (
     Conclusion,
@@ -137,6 +137,7 @@ class Walk(Visits):
             self._drop_ahead()
             self._ended_ahead()
             self._drop_standby()
+            self.session.emit("engine_step", text=told_of(probe))
             return self.ask(AS_IT_IS, AS_IS)
         return probe
 

@@ -44,6 +44,7 @@ class OwnCode:
     call_site: str | None = None  # where compiled code was called
     needed: bool = False
     died: bool = False  # a signal ended the process in that line; `error` is its name
+    hung: bool = False  # the process was in that line when its time was up
 
     @property
     def name(self) -> str:
@@ -61,7 +62,7 @@ class OwnCode:
         told = f": {self.error}" if self.error else ""
         if self.needed:
             return f"Fails because of {self.name}, {self.place}"
-        ended = "Crashes" if self.died else "Raised"
+        ended = "Crashes" if self.died else "Hangs" if self.hung else "Raised"
         return f"{ended} {'in' if self.raised else 'through'} {self.name}, {self.place}{told}"
 
 

@@ -132,7 +132,7 @@ def own_code_facts(report: TriageReport) -> list[tuple[str, str]]:
     own = report.own_code
     if own is None:
         return []
-    seen = "Crashes in" if own.died else "Raised in" if own.raised else "Raised through"
+    seen = "Crashes in" if own.died else "Hangs in" if own.hung else "Raised in" if own.raised else "Raised through"
     told = "Because of" if own.needed else seen
     found = [(told, prose(clip(own.name, 160)))]
     found.append(("Line", code(clip(own.line, 240))))

@@ -64,8 +64,8 @@ def asked(found: Findings) -> bool:
     caught = walk.start.outcome.exception is not None and walk.start.outcome.exception.swallowed
     if caught or walk.failed_beside():  # what the program handles may be what it meets uncompiled, too
         walk.visit([UNCOMPILED])
-        if walk.conclusion().fails_uncompiled or walk.spoiled is not None:
-            return False
+        if walk.conclusion().fails_uncompiled or (caught and walk.spoiled is not None):
+            return False  # of a script that cannot be run twice only its graph can tell
     walk.confirm_beside()
     wrong = not is_script_check(walk.start.outcome)
     if not wrong:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from triage.culprit.contracts import broken_by, findings_of
 from triage.culprit.needed_code import needed_code
 from triage.culprit.operation import operator_name
-from triage.culprit.own_code import own_backend_of, own_code_of, own_code_that_died
+from triage.culprit.own_code import own_backend_of, own_code_of, own_code_that_died, own_code_that_hung
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase
@@ -98,11 +98,25 @@ def own_code(found: Findings, conclusion: Conclusion) -> OwnCode | None:
     It was seen in the traceback, or is the backend with which alone the program fails, or the reproducer needs it.
     """
     raised = own_code_of(raised_by(conclusion), conclusion.stage)
+    if raised is not None and _fails_without(found, raised):
+        raised = None
     if raised is None and conclusion.outcome is not None:
-        raised = own_code_that_died(conclusion.outcome, conclusion.stage, code_at)
+        died = own_code_that_died(conclusion.outcome, conclusion.stage, code_at)
+        raised = died or own_code_that_hung(conclusion.outcome, conclusion.stage, code_at)
     if raised is None and conclusion.stage is Stage.BACKEND and conclusion.settled:
         raised = own_backend_of(found.walk.start.notes.compile_calls)
     return raised or _needed_by_reproducer(found)
+
+
+def _fails_without(found: Findings, own: OwnCode) -> bool:
+    """Whether a verified graph fails the same way without the code, through which torch's own exception came.
+
+    What the program did to torch stands in a graph only where that is `prepared`, and a tensor subclass never: it is traced away.
+    """
+    made = found.reproduced
+    if own.raised or made is None or not made.verified or made.graph is None or made.graph.prepared:
+        return False
+    return own.role == "tensor subclass" or (own.role in WHILE_COMPILING and own.role not in ("backend", "fake kernel"))
 
 
 def _needed_by_reproducer(found: Findings) -> OwnCode | None:
@@ -157,6 +171,9 @@ def _raised_by_own(conclusion: Conclusion, own: OwnCode | None) -> Finding | Non
         return Finding(
             f"{_capital(own.name)} crashes", because, f"Look at {own.place} first.", own.place, own.role == "backend"
         )
+    if own.hung:
+        because = f"The process was in its line when its time was up: `{own.line}`."
+        return Finding(f"{_capital(own.name)} does not end", because, f"Look at {own.place} first.", own.place, False)
     if own.raised and own.role in WHILE_COMPILING:
         because = f"The exception is its own: `{own.line}`."
         return Finding(f"{_capital(own.name)} raises", because, f"Correct {own.place}.", own.place)

@@ -13,6 +13,7 @@ others start only where they executed something of the user's, and a first time 
 * `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`values`)
 * `moments`: the local names of a wanted frame when it came to its failing line, as expressions as well
 * `origins`: {module: {name: [module, name it was defined under]}}; `files`: what was opened for reading below the roots
+* `texts`: what was executed that is the text of no module (`texts`)
 * `names`: what torch calls its functions and classes: such a word in the program's data is no secret
 """
 
@@ -24,6 +25,7 @@ import threading
 import time
 
 from ..capture.exception import rank
+from .texts import Texts
 from .values import CHILDS_MAIN, MAIN, Speller, home
 
 VARIABLE = "TRIAGE_TRACE_LINES"
@@ -61,6 +63,7 @@ class Tracer(object):
         self.moments = {}  # by the line as well
         self.again = 0.0
         self.files = []
+        self.texts = Texts()
         compares = config.get("compiled") and not config.get("calls")  # it is what the calls give that is looked at
         self.speller = Speller(self.is_local, ranges=bool(compares))
         self.pid = os.getpid()
@@ -121,7 +124,9 @@ class Tracer(object):
         return on_line
 
     def _module(self, frame):
-        """A module begins. Python takes away what the main one is before exit handlers run."""
+        """A module begins, or a text. Python takes away what the main one is before exit handlers run."""
+        if self.frozen is None and frame.f_back and self.kinds.get(frame.f_back.f_code.co_filename) == MINE:
+            self.texts.begins(frame)
         name = frame.f_globals.get("__name__")
         if name == CHILDS_MAIN or (name == MAIN and self.main is None):
             self.main = [self.paths[frame.f_code.co_filename], getattr(frame.f_globals.get("__spec__"), "name", None)]
@@ -225,6 +230,8 @@ class Tracer(object):
     # -- files and modules ----------------------------------------------------------------------------------------
 
     def _audit(self, event, args):
+        if event == "compile" and len(args) > 1:
+            self.texts.compiled(*args[:2])
         if event != "open" or len(self.files) > 50:
             return
         try:
@@ -281,6 +288,7 @@ class Tracer(object):
             "calls": [told for calls in list(self.calls.values()) for told in calls],
             "moments": [told for moments in list(self.moments.values()) for told in moments],
             "files": self.files,
+            "texts": self.texts.programs(),
             "grad": _grad_enabled(),
             "names": _names_of_torch(),
         }

@@ -25,7 +25,7 @@ from triage.reduce.graph.cropping import ground
 from triage.reduce.graph.dials import Neighbour, nearest_passing
 from triage.reduce.graph.evidence import suspects
 from triage.reduce.graph.generated import made_up
-from triage.reduce.graph.hidden import hidden
+from triage.reduce.graph.hidden import lacks
 from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.removal import removable, thinned
 from triage.reduce.graph.search import every_kind, from_whole, small_first
@@ -71,9 +71,9 @@ class NativeEngine:
         if self.seconds is not None:
             resources = replace(resources, budget=Limit(resources.budget, self.seconds))
         render = self.render or printed(header_of(problem))
-        lost = list(filter(None, (hidden(case, problem.signature.message) for case in problem.cases)))
-        if lost and len(lost) == len(problem.cases):
-            return NoReduction(f"{lost[0]}, which the failure names, is given an object that no script can make")
+        lacking = lacks(problem.cases, problem.signature)
+        if lacking:
+            return NoReduction(lacking)
         groups = starts(problem, self.form)
         driver: Driver[Candidate] = Driver(
             replace(resources, runner=focused(runner, problem.signature)),

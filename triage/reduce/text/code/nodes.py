@@ -99,6 +99,9 @@ def is_future(node: ast.AST) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
+_CONSTANTS = (ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.expr_context)
+
+
 def is_bare_constant(node: ast.AST) -> bool:
-    """A statement that is a constant, as a docstring is."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    """A statement that is a constant, as a docstring is, or is made of nothing else: `{}`."""
+    return isinstance(node, ast.Expr) and all(isinstance(each, _CONSTANTS) for each in ast.walk(node.value))

@@ -34,6 +34,7 @@ STDIN = "<stdin>"  # its name beside those of files
 _WRITING = re.compile(
     r"\b(?:save\w*|write\w*|mkdir|makedirs|dump|open|to_\w+|touch|FileHandler|SummaryWriter|export\w*)\("
 )
+_RESOURCES = re.compile(r"\bimportlib(?:\.|_|\s+import\s+)resources\b")
 _QUOTED = re.compile(r"""b?'(?:[^'\\]|\\.)*'|b?"(?:[^"\\]|\\.)*\"""")
 # What torch's modules and optimizers call what they keep, and words of the expressions that recorded values are told in.
 _OF_TORCH = (
@@ -105,6 +106,7 @@ class Data:
     public: frozenset[str] = field(default_factory=frozenset)
     writes: bool = False  # whether the program may leave something in the current directory
     named_by_place: bool = False  # whether it looks for files beside `__file__`
+    packages: tuple[str, ...] = ()  # folders whose packages it looks for files in, by `importlib.resources`
 
     def preludes(self) -> list[str]:
         """Statements that give a script what it finds, the least made-up contents first. Never empty."""
@@ -156,6 +158,8 @@ class Data:
         if in_place and (self.writes or self._is_placed()):
             place = ["import os", "import tempfile", "folder = tempfile.TemporaryDirectory()", "os.chdir(folder.name)"]
             place += ["__file__ = os.path.abspath('repro.py')"] if self.named_by_place else []
+            for folder in self.packages:  # a folder without a file of Python is a package as well
+                place += ["import sys", f"sys.path.append(os.path.abspath({folder!r}))"]
         arguments = ["import sys", f"sys.argv[1:] = {list(self.argv)!r}"] if self.argv else []
         told = [*place, *lines, *arguments]
         imports = dict.fromkeys(line for line in told if line.startswith("import "))
@@ -172,9 +176,20 @@ def data_of(trace: Trace, folder: Path, cwd: Path, stdin: Path | None) -> Data:
     names = {str(path): _name(path, roots) for path in trace.files}
     if stdin is not None and any(re.search(r"\bstdin\b|\binput\(|\bfileinput\b|open\(0", text) for text in own):
         files += [File(STDIN, stdin.read_bytes())] if stdin.stat().st_size <= LARGEST_READ else []
-    public = public_words(texts, (*told_by_torch(trace.names), *_OF_TORCH, *words_in(" ".join(trace.argv))))
+    public = public_words(
+        (*texts, *trace.texts), (*told_by_torch(trace.names), *_OF_TORCH, *words_in(" ".join(trace.argv)))
+    )
     argv = tuple(names.get(word) or word for word in trace.argv)
-    return Data(tuple(files), argv, public, any(map(_WRITING.search, own)), by_place)
+    packages = _folders(trace, files) if any(map(_RESOURCES.search, own)) else ()
+    return Data(tuple(files), argv, public, any(map(_WRITING.search, own)), by_place, packages)
+
+
+def _folders(trace: Trace, files: Sequence[File]) -> tuple[str, ...]:
+    """Where the program's packages lie that hold files: `src` of `src/app/prices.json`, with a package `app`."""
+    packages = {name for name, module in trace.modules.items() if module.local and module.package and "." not in name}
+    paths = [file.name.split("/")[:-1] for file in files]
+    found = ("/".join(path[:place]) for path in paths for place, name in enumerate(path) if name in packages)
+    return tuple(dict.fromkeys(folder or "." for folder in found))
 
 
 def without_data(trace: Trace, public: Collection[str]) -> Trace:

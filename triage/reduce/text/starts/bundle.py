@@ -280,6 +280,8 @@ class _Bundler:
             yield from _renamed(item, self._resolved(*read.names[name]))
         elif at_top and name == "__name__" and read.part.name != MAIN:
             yield from _renamed(item, repr(read.part.name))
+        elif at_top and name == "__package__" and read.part.package:
+            yield from _renamed(item, repr(read.part.package))
         elif at_top:
             yield from _renamed(item, self._final.get((read.part.name, name), name))
 

@@ -24,6 +24,7 @@ from triage.reduce.text.watching.evidence import Call, Module, Moment, Trace
 
 MOST_LINES_ALONE = 4
 MOST_COMPARED = 4  # functions
+MOST_TEXTS = 3  # of a program that puts code together, each asked by itself
 GRADIENTS = ("out.square().sum()", "out[0].square().sum()")  # of a module's output, or its first
 
 
@@ -66,6 +67,12 @@ def _texts(trace: Trace, asked: KnownFailure, preludes: Sequence[str]) -> Iterat
     """Texts, and whether each is one call of one function."""
     main = trace.modules.get(MAIN)
     for executed_only in (True, False):
+        for text in trace.texts[:MOST_TEXTS]:
+            ran = replace(trace, modules={**trace.modules, MAIN: Module(MAIN, text)}, main_name=None)
+            whole = _bundled(ran, executed_only=executed_only)
+            if whole is not None:
+                script = Script(readable(whole.text))
+                yield from ((after_future(script, before), False) for before in ("", *preludes))  # "": they were data
         made = _bundled(trace, executed_only=executed_only)
         if made is None:
             continue

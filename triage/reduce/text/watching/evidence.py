@@ -71,6 +71,9 @@ class Trace:
     moments: tuple[Moment, ...] = ()  # in the order they were reached: outer functions first
     main_name: str | None = None  # the module's own name, where it was started with -m
     names: frozenset[str] = frozenset()  # what torch calls its own functions and classes
+    texts: tuple[
+        str, ...
+    ] = ()  # what it executed that is the text of no module, a program each: the cells of a notebook
 
 
 def failing_frames(exception: RaisedException | None) -> tuple[Frame, ...]:
@@ -153,6 +156,7 @@ def read(facts: Mapping[str, Any], roots: Sequence[Path], around: Collection[tup
         ),
         main_name=main_name,
         names=frozenset(facts.get("names", ())),
+        texts=tuple(facts.get("texts", ())),
     )
 
 
