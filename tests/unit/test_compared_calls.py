@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import operator
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -550,9 +551,43 @@ def test_what_rounds_is_told_beside_a_wrong_value_that_a_check_need_not_look_at(
     assert seen == asked
 
 
-@pytest.mark.skipif(
+SEES_HIGHER_ORDER = pytest.mark.skipif(
     not hasattr(torch.utils._python_dispatch.TorchDispatchMode, "supports_higher_order_operators"), reason="torch < 2.7"
 )
+
+
+def graph_with_cond() -> Any:
+    """`torch.cond(x.sum() > 0, lambda x: (x + 1e3) - 1e3, torch.cos, (x,)) * 2` as Dynamo writes it down."""
+    module, graph = torch.nn.Module(), torch.fx.Graph()
+    module.true = torch.fx.symbolic_trace(lambda x: ((x + 1e3) - 1e3,))
+    module.false = torch.fx.symbolic_trace(lambda x: (torch.cos(x),))
+    x = graph.placeholder("x")
+    which = graph.call_function(operator.gt, (graph.call_method("sum", (x,)), 0))
+    bodies = graph.get_attr("true"), graph.get_attr("false")
+    chosen = graph.call_function(torch.ops.higher_order.cond, (which, *bodies, (x,)))
+    graph.output((graph.call_function(operator.mul, (graph.call_function(operator.getitem, (chosen, 0)), 2)),))
+    return torch.fx.GraphModule(module, graph)
+
+
+@SEES_HIGHER_ORDER
+@pytest.mark.parametrize("gradients", [False, True])
+def test_a_higher_order_operator_is_one_operation_of_its_graph(gradients: bool) -> None:
+    x = torch.rand(8) + 0.5
+    x.requires_grad_(gradients)
+
+    def found(off: float) -> list[tuple[str, str]]:
+        def compiled(x: Any) -> tuple[Any, ...]:
+            return (x * 2 + off * (torch.arange(8) % 4 == 0),)  # without the rounding of the body
+
+        made, wrong = judged(compiled, graph_with_cond(), x, gradients=gradients)
+        assert made.measured
+        return [(facts["item"], facts["kind"]) for facts in wrong]
+
+    assert found(0.0) == []
+    assert found(0.3) == [("output 0", "values")]
+
+
+@SEES_HIGHER_ORDER
 def test_what_cannot_look_into_a_higher_order_operator_says_so_in_plain_words() -> None:
     mode = compat.dispatching(lambda func, args, kwargs: func(*args, **kwargs))
     with pytest.raises(NotImplementedError, match="in the body of `cond` cannot be looked at one by one"), mode:
