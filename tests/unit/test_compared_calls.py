@@ -639,3 +639,14 @@ def test_what_is_rounded_somewhere_is_not_taken_for_exact(graph: Any, compiled: 
     x = torch.rand(5000) * 1000
     assert not torch.equal(graph(x)[0], compiled(x)[0])
     assert checked(compiled, graph, x) == []
+
+
+@pytest.mark.parametrize(("known", "runs"), [((), 25), ({("output 0", "values")}, 3), ({("output 0", "nan")}, 25)])
+def test_what_was_told_of_an_earlier_call_is_not_made_certain_again(known: Any, runs: int) -> None:
+    gm = torch.fx.symbolic_trace(lambda x: (torch.sin(x),))
+    made = call.Call(torch, None, kept.Kept(torch, gm), (torch.ones(8),), False, known=known)
+    nudged = []
+    others = made._others
+    made._others = lambda numbers: nudged.extend(numbers) or others(numbers)
+    (facts,) = made.wrong((torch.cos(torch.ones(8)),), (torch.ones(8),))
+    assert (facts["item"], facts["kind"]) == ("output 0", "values") and len(nudged) + 1 == runs
