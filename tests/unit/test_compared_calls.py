@@ -650,3 +650,14 @@ def test_what_was_told_of_an_earlier_call_is_not_made_certain_again(known: Any, 
     made._others = lambda numbers: nudged.extend(numbers) or others(numbers)
     (facts,) = made.wrong((torch.cos(torch.ones(8)),), (torch.ones(8),))
     assert (facts["item"], facts["kind"]) == ("output 0", "values") and len(nudged) + 1 == runs
+
+
+def test_what_hangs_on_memory_that_nobody_wrote_is_not_taken_for_an_order_of_writes() -> None:
+    def graph(x: Any) -> tuple[Any, ...]:
+        ring = torch.cat([x, x.new_empty(24, 16)])
+        return (ring.sum(0), torch.zeros(4, 16).index_put((torch.arange(40) % 4,), x))
+
+    x = torch.rand(40, 16) + 1
+    made, wrong = judged(lambda x: (x.sum(0) + 5, x[:4].clone()), graph, x, gradients=False)
+    assert wrong == [] and sorted(made.unsteady) == ["output 0", "output 1"]
+    assert made.unordered == {"output 1": "index_put"}

@@ -195,11 +195,14 @@ class Call:
     def _unordered(self, names):
         """What is another value where places that are written several times are written in another order, and by what."""
         writes = []
-        with repeats.in_order(self.torch):
-            one = self._eager(mode=modes.written_in_order(writes, reverse=False))
+        with repeats.in_order(self.torch), memory.fresh_memory_filled(memory.FILLINGS[0]):
+            one = self._eager(mode=modes.written_in_order(self.torch, writes, reverse=False))
             if not writes:
                 return {}
-            other = self._eager(mode=modes.written_in_order(writes, reverse=True))
+            again, other = (
+                self._eager(mode=modes.written_in_order(self.torch, writes, reverse=each)) for each in (False, True)
+            )
+        names = self._same(one, again, names)  # else it hangs on something else
         same = self._same(one, other, names)
         return {name: ", ".join(writes) for name in names if name not in same}
 
