@@ -1,6 +1,7 @@
 """One call of a compiled graph, judged in this process: nothing of it reaches the program, and it is judged as it was made."""
 
 import math
+import operator
 import weakref
 from typing import Any
 
@@ -172,10 +173,66 @@ def test_an_input_that_eager_writes_its_old_values_to_is_changed_by_both() -> No
         assert [(facts["item"], facts["kind"]) for facts in wrong] == [("kept after the call", "values")]
 
 
-@pytest.mark.skipif(
+SEES_HIGHER_ORDER = pytest.mark.skipif(
     not hasattr(torch.utils._python_dispatch.TorchDispatchMode, "supports_higher_order_operators"), reason="torch < 2.7"
 )
+
+
+def graph_with_cond() -> Any:
+    """`torch.cond(x.sum() > 0, lambda x: (x + 1e3) - 1e3, torch.cos, (x,)) * 2` as Dynamo writes it down."""
+    module, graph = torch.nn.Module(), torch.fx.Graph()
+    module.true = torch.fx.symbolic_trace(lambda x: ((x + 1e3) - 1e3,))
+    module.false = torch.fx.symbolic_trace(lambda x: (torch.cos(x),))
+    x = graph.placeholder("x")
+    which = graph.call_function(operator.gt, (graph.call_method("sum", (x,)), 0))
+    bodies = graph.get_attr("true"), graph.get_attr("false")
+    chosen = graph.call_function(torch.ops.higher_order.cond, (which, *bodies, (x,)))
+    graph.output((graph.call_function(operator.mul, (graph.call_function(operator.getitem, (chosen, 0)), 2)),))
+    return torch.fx.GraphModule(module, graph)
+
+
+@SEES_HIGHER_ORDER
+@pytest.mark.parametrize("gradients", [False, True])
+def test_a_higher_order_operator_is_one_operation_of_its_graph(gradients: bool) -> None:
+    x = torch.rand(8) + 0.5
+    x.requires_grad_(gradients)
+
+    def found(off: float) -> list[tuple[str, str]]:
+        def compiled(x: Any) -> tuple[Any, ...]:
+            return (x * 2 + off * (torch.arange(8) % 4 == 0),)  # without the rounding of the body
+
+        made, wrong = judged(compiled, graph_with_cond(), x, gradients=gradients)
+        assert made.measured
+        return [(facts["item"], facts["kind"]) for facts in wrong]
+
+    assert found(0.0) == []
+    assert found(0.3) == [("output 0", "values")]
+
+
+@SEES_HIGHER_ORDER
 def test_what_cannot_look_into_a_higher_order_operator_says_so_in_plain_words() -> None:
     mode = compat.dispatching(lambda func, args, kwargs: func(*args, **kwargs))
     with pytest.raises(NotImplementedError, match="in the body of `cond` cannot be looked at one by one"), mode:
         torch.ops.higher_order.cond(True, torch.sin, torch.cos, (torch.ones(3),))
+
+
+@pytest.mark.parametrize(("known", "runs"), [((), 25), ({("output 0", "values")}, 3), ({("output 0", "nan")}, 25)])
+def test_what_was_told_of_an_earlier_call_is_not_made_certain_again(known: Any, runs: int) -> None:
+    gm = torch.fx.symbolic_trace(lambda x: (torch.sin(x),))
+    made = call.Call(torch, None, kept.Kept(torch, gm), (torch.ones(8),), False, known=known)
+    nudged = []
+    others = made._others
+    made._others = lambda numbers: nudged.extend(numbers) or others(numbers)
+    (facts,) = made.wrong((torch.cos(torch.ones(8)),), (torch.ones(8),))
+    assert (facts["item"], facts["kind"]) == ("output 0", "values") and len(nudged) + 1 == runs
+
+
+def test_what_hangs_on_memory_that_nobody_wrote_is_not_taken_for_an_order_of_writes() -> None:
+    def graph(x: Any) -> tuple[Any, ...]:
+        ring = torch.cat([x, x.new_empty(24, 16)])
+        return (ring.sum(0), torch.zeros(4, 16).index_put((torch.arange(40) % 4,), x))
+
+    x = torch.rand(40, 16) + 1
+    made, wrong = judged(lambda x: (x.sum(0) + 5, x[:4].clone()), graph, x, gradients=False)
+    assert wrong == [] and sorted(made.unsteady) == ["output 0", "output 1"]
+    assert made.unordered == {"output 1": "index_put"}

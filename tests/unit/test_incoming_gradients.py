@@ -95,10 +95,10 @@ def test_two_cases_that_differ_in_them_are_two_cases() -> None:
     assert canonical(training(elsewhere, outputs=("a", "b"))) != canonical(training(ARRIVED, outputs=("a", "b")))
 
 
-def compared(failing: str, *cases: GraphCase) -> tuple[Any, list[str]]:
+def compared(failing: str, *cases: GraphCase, small: bool = False) -> tuple[Any, list[str]]:
     runner = fail_where(lambda source: failing in source, FAILED)
     assert SIGNATURE is not None
-    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, cases, Path("x"))
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, cases, Path("x"), small=small)
     return failing_comparison.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)), runner.asked
 
 
@@ -110,6 +110,12 @@ def test_the_graph_with_the_scripts_own_gradients_is_asked_first() -> None:
 def test_gradients_of_the_scripts_own_may_be_small() -> None:
     assert "tol=1e-9" in compared("nothing", training(ARRIVED))[1][0]
     assert "tol=" not in compared("nothing", training())[1][0]
+
+
+def test_what_is_small_throughout_may_be_smaller_than_the_first_fine_tolerance() -> None:
+    forward = replace(training(), backward=False, direction="forward")
+    _, texts = compared("nothing", forward, small=True)
+    assert [("tol=1e-9" in text, "tol=1e-13" in text) for text in texts[:2]] == [(True, False), (False, True)]
 
 
 def test_no_whole_graph_is_asked_twice() -> None:

@@ -207,9 +207,11 @@ NAN = WrongResult("0/0", 1, "output 0", "forward", "nan", sense="compiled", dtyp
 TRUTH = replace(NAN, kind="values", sense="", dtype="bool")
 
 
-def traced(tmp_path: Path, compiler: Compiler, wrong: WrongResult, *, silent: bool = False) -> Any:
+def traced(
+    tmp_path: Path, compiler: Compiler, wrong: WrongResult, *, silent: bool = False, graph: GraphCase = GRAPH
+) -> Any:
     """What is taken for wrong in the place of this value, where the script's check fails or nothing is raised."""
-    found = asked(tmp_path, Compiler(alone=False))
+    found = asked(tmp_path, Compiler(alone=False), graph=graph)
     found.runner, found.traced, found.silent = compiler, "", None
     found.walk.checked = replace(found.walk.checked, notes=AgentNotes(wrongs=(wrong,)))
     if not silent:
@@ -240,13 +242,61 @@ def test_what_a_wrong_number_is_made_into_is_traced_back_to_it(tmp_path: Path, w
         (Compiler(elsewhere=True), NAN),
         (Compiler(), replace(NAN, kind="values")),  # the operation alone looks like that
         (Compiler(nan=True), NAN),  # so it does here
-        (Compiler(), replace(TRUTH, direction="backward")),
         (Compiler(), replace(NAN, kind="strides")),
     ],
 )
 def test_else_it_is_told_as_it_is(tmp_path: Path, compiler: Compiler, wrong: WrongResult) -> None:
     found = traced(tmp_path, compiler, wrong)
     assert found.walk.checked.notes.wrongs == (wrong,) and (found.alone, found.traced) == (None, "")
+
+
+GRADIENT = replace(NAN, item="gradient of w", direction="backward")
+TRAINING = case(
+    [
+        replace(tensor("x", 4), meta=meta(4, requires_grad=True)),
+        replace(tensor("gradient_of_loss", 4), gradient_of="loss"),
+    ],
+    [
+        node("kept", "torch.atanh", "%x", out=meta(4, requires_grad=True)),
+        node("loss", "torch.sqrt", "%kept", out=meta(4, requires_grad=True)),
+    ],
+    "%loss",
+    graph_id="0/0",
+)
+
+
+class Training(Compiler):
+    """Its `atanh` is wrong in the forward pass, whose value the backward pass reads; `itself`: and its own gradient, too."""
+
+    def __init__(self, *, itself: bool = False) -> None:
+        super().__init__()
+        self.itself = itself
+
+    def look(self, source: str, file: str) -> str:
+        return json.dumps([[[1e-9] * 4, [2e-5] * 4], [[1.0] * 4, [1.0] * 4]])
+
+    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+        if "backward" not in source:  # each operation of eager's values
+            return result(PASSED, wrongs=(replace(OFF, item="output 0", small=True),), compared=1)
+        if "sqrt" in source:
+            return DIFFERS if "atanh" in source else PASSED
+        return result(DIFFERS, wrongs=(GRADIENT,), compared=1) if self.itself else PASSED
+
+
+@pytest.mark.parametrize("kind", ["nan", "inf", "values"])
+def test_a_wrong_gradient_is_traced_back_to_the_value_that_the_forward_pass_kept(tmp_path: Path, kind: str) -> None:
+    wrong = replace(GRADIENT, kind=kind, sense="")
+    found = traced(tmp_path, Training(), wrong, graph=TRAINING)
+    (told,) = found.walk.checked.notes.wrongs
+    assert (told.item, told.direction, told.small) == ("result of aten.atanh", "forward", True)
+    assert [each.target for each in found.alone.nodes] == ["torch.atanh"]
+    assert not found.alone.backward and [each.name for each in found.alone.inputs] == ["x"]
+    assert "Given the compiled one, gradient of w is wrong" in found.traced
+
+
+def test_an_operation_whose_own_gradient_is_wrong_is_left_to_the_search(tmp_path: Path) -> None:
+    found = traced(tmp_path, Training(itself=True), GRADIENT, graph=TRAINING)
+    assert found.walk.checked.notes.wrongs == (GRADIENT,) and found.alone is None
 
 
 def test_so_it_is_in_a_script_that_raises_nothing_until_the_graph_does_not_answer(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from triage.cli.view import plain_line
+from triage.culprit.settings import Setting
 from triage.culprit.ways_round.changes import Change, Program
 from triage.culprit.ways_round.cost import cost_in_words
 from triage.culprit.ways_round.source import Source
@@ -310,3 +311,34 @@ def test_of_those_that_pass_the_one_that_is_measured_as_clearly_cheaper_comes_fi
     found = _Trials._best_first(trials, passed)
     assert sorted(map(id, found)) == sorted(map(id, passed))
     assert (passed.index(found[0]) if found else None) == first
+
+
+SPLIT = Setting("argument", "dynamic", False, "torch.compile(..., dynamic=False)", 1)
+
+
+@pytest.mark.parametrize(
+    ("symptom", "first"),
+    [
+        (
+            Symptom.EXCEPTION,
+            ["Compile with `fullgraph=False` (train.py:3)", "Compile with `dynamic=False` (train.py:3)"],
+        ),
+        (Symptom.WRONG_RESULT, ["Compile with `dynamic=False` (train.py:3)"]),  # of what was traced, and all of it was
+    ],
+)
+def test_what_helped_the_reproducer_is_tried_behind_several_graphs_and_before_what_compiles_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, symptom: Symptom, first: list[str]
+):
+    monkeypatch.setattr("triage.stories.ways_round.row_of", lambda *_: None)
+    path = tmp_path / "train.py"
+    path.write_text("import torch\nf = torch.sin\ng = torch.compile(f, fullgraph=True)\n")
+    trials = object.__new__(_Trials)
+    trials.walk = SimpleNamespace(start=SimpleNamespace(notes=AgentNotes()), seen={})
+    trials.found = SimpleNamespace(
+        target=SimpleNamespace(cwd=tmp_path, script=path), walk=trials.walk, cures=(SPLIT,), spellings=(), cases=(),
+        diverging=None, first_wrong=None, given_wrong=None, fake_wrong=None, reproduced=None,
+    )  # fmt: skip
+    trials.conclusion = Conclusion(Stage.DYNAMO, symptom, failing=LADDER[1], passing=LADDER[0])
+    program = Program(lambda path: Source.read(path.read_bytes()), path, {path: (3,)}, one_graph=True)
+    found = planned(trials._groups(program, Files(trials.found)))
+    assert [change.words for change in found][: len(first)] == first

@@ -59,6 +59,8 @@ def agent_notes(events: list[Event]) -> AgentNotes:
     rounding = list(_decoded(Rounding, of["rounding"], lambda event: event["result"]))
     wrongs = _decoded(WrongResult, of["wrong"], lambda event: {**event["result"], "file": event.get("file") or ""})
     facts: dict[str, Any] = {name: bool(of[kind]) for kind, name in _SEEN.items()}
+    # Where memory decides of some, only those are told: what is said of memory is not true of the others.
+    of["unsteady"] = [event for event in of["unsteady"] if not event.get("unordered")] or of["unsteady"]
     for kind, (name, texts) in _TEXTS.items():
         facts[name] = tuple(dict.fromkeys(text for event in of[kind] for text in texts(event)))
     for name in _COUNTED:

@@ -24,7 +24,7 @@ from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
 from triage.reduce.graph.starts import starts
 from triage.reduce.interface import Problem
-from triage.reduce.printing.printer import Form
+from triage.reduce.printing.printer import FINE, FINEST, Form
 from triage.trial.interface import CandidateRunner
 
 VALUES = (
@@ -86,8 +86,7 @@ def comparison_of(
     end, asked, of_one_dtype = time.monotonic() + SECONDS, set(passing.texts), set[tuple[str, str]]()
     doubted = not {case.graph_id for case in problem.cases} <= {case.graph_id for case in problem.cases[:CASES]}
     for way in forms_of(problem.signature.wrong):
-        for case in _cases(problem.cases[:CASES]):
-            form = replace(way, fine=_any_size(case, problem) and way.compares_values)
+        for case, form in _sized(way, problem):
             if budget.spent() or time.monotonic() > end:
                 return None
             graph = (case.graph_id, case.level)
@@ -112,6 +111,15 @@ def comparison_of(
                     of_one_dtype.add(graph)
     passing.all_of_them = bool(passing.texts) and not doubted
     return None
+
+
+def _sized(way: Form, problem: Problem) -> Iterator[tuple[GraphCase, Form]]:
+    """The graphs, each with the comparison as fine as it must be."""
+    for case in _cases(problem.cases[:CASES]):
+        if way.compares_values and _any_size(case, problem):
+            yield from ((case, replace(way, fine=fine)) for fine in ((FINE, FINEST) if problem.small else (FINE,)))
+        else:
+            yield case, way
 
 
 def _any_size(case: GraphCase, problem: Problem) -> bool:

@@ -3,7 +3,8 @@
 Over a step (a bucket's edge, a tie) eager's own numbers fall as well, once those before it are rounded otherwise. That does not
 say that they were: a quotient of exactly 1.0 by 0.1 lies at such a step in eager and compiled alike. So each operation of the
 graph is asked for what it makes of eager's own values, all of them in one candidate, and compared by the same rule. One that
-is wrong there, and with eager's result in whose place the whole graph agrees, is what differs.
+is wrong there, and with eager's result in whose place the whole graph agrees, is what differs. So it is with a wrong gradient,
+where it is made of a value that the forward pass kept and that is wrong.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from triage.model.stage import OutcomeKind
 from triage.probe.graphs import read_graphs
 from triage.probe.interpret import with_comparison
 from triage.probe.run import Probe
-from triage.reduce.failing_comparison import needs_its_dtype
+from triage.reduce.failing_comparison import forms_of, needs_its_dtype
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Cut, Keep
 from triage.reduce.graph.observe import observed
 from triage.reduce.graph.slices import border_input, prune
 from triage.reduce.graph.wiring import Wiring
-from triage.reduce.printing.printer import Form, Unprintable
+from triage.reduce.printing.printer import FINE, Form, Unprintable
 from triage.reduce.wrong_outputs import not_returning
 from triage.stories.findings import Findings, Silent
 from triage.stories.limits import seconds_for
@@ -76,9 +77,9 @@ def _alone(
     runner = found.runner
     assert runner is not None
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
-    whole = observed(Candidate(_returning_changes(case), VALUES), runner)
-    apart, names = _apart(whole.case)
-    result = _run(found, Candidate(apart, VALUES)) if names else None
+    whole = observed(Candidate(_returning_changes(case), _form_of(of)), runner)
+    apart, names = _apart(_forward(whole.case))
+    result = _run(found, Candidate(apart, VALUES), Comparison(own_check=True)) if names else None  # small ones, too
     wrongs = result.notes.wrongs if result is not None else ()
     differing = _differing(found, whole) if wrongs else None
     if differing is None:
@@ -86,15 +87,35 @@ def _alone(
     for wrong in wrongs:
         node = _made(whole.case, names, wrong)
         alone = whole.maybe(Keep(frozenset([node.name]))) if node is not None else None
-        if node is not None and alone is not None and _agrees_without(found, *differing, node):
+        if node is None or alone is None or not _agrees_without(found, *differing, node):
+            continue
+        if not _has_wrong_gradient(found, alone):
             item = f"{RESULT_OF}{operator_name(node)}"
             told = replace(wrong, graph=of.graph, call=of.call, item=item, file=of.file)
             note = (
                 f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {of.graph}. "
                 f"With eager's result in its place {left} what eager gives."
             )
-            return GuiltyOperation(_wrong(probe, told), alone.case, note)
+            return GuiltyOperation(_wrong(probe, told), _forward(alone.case), note)
     return None
+
+
+def _form_of(of: WrongResult | Rounding) -> Form:
+    """The comparison that shows it; gradients of a mean over many elements are small."""
+    if isinstance(of, Rounding) or of.direction == "forward":
+        return VALUES
+    return replace(forms_of(of.wrongness)[0], fine=0.0 if of.kind == "nan" else FINE)
+
+
+def _forward(case: GraphCase) -> GraphCase:
+    """Its forward pass alone."""
+    return prune(replace(case, backward=False)) if case.backward else case
+
+
+def _has_wrong_gradient(found: Findings, alone: Candidate) -> bool:
+    """Whether an operation gives a wrong gradient by itself: then that is what is wrong, whatever else it gives."""
+    result = _run(found, alone, Comparison(gradients=True, own_check=True)) if alone.case.backward else None
+    return result is not None and any(wrong.direction == "backward" for wrong in result.notes.wrongs)
 
 
 def _wrong(probe: Probe, told: WrongResult) -> Probe:
@@ -148,7 +169,7 @@ def doubt_the_rest(found: Findings, probe: Probe, besides: Sequence[WrongResult]
 
 
 def trace_back(found: Findings) -> None:
-    """Where a check fails by a NaN, an infinity or a whole number: take the operation that it comes of for what is wrong.
+    """Where a check fails by a NaN, an infinity, a whole number or a gradient: take the operation that it comes of.
 
     What others make of a wrong number may be wrong in another way (0 * inf, `isfinite`), so the one to blame would be told as
     another failure when it is asked alone.
@@ -174,8 +195,11 @@ def _traced(found: Findings, probe: Probe) -> GuiltyOperation | None:
         return None
     cases = read_graphs([path for path in probe.graphs if path.name == wrong.file]).cases
     case = next((case for case in cases if 1 < len(case.nodes) <= MOST), None)
+    if case is not None and wrong.direction == "backward":
+        case = replace(case, backward=True)
     alone = _alone(found, probe, case, wrong, "that graph gives") if case is not None else None
-    if alone is None or _looks(alone.probe.notes.wrong) == _looks(wrong):  # a search for the same finds it by itself
+    alike = alone is not None and _looks(alone.probe.notes.wrong) == _looks(wrong)
+    if alone is None or (alike and wrong.direction == "forward"):  # a search for the same finds it by itself
         return None
     return alone._replace(
         note=f"{alone.note} Given the compiled one, {wrong.item} is wrong ({wrong.wrongness.words()})."
@@ -184,7 +208,9 @@ def _traced(found: Findings, probe: Probe) -> GuiltyOperation | None:
 
 def _may_follow(wrong: WrongResult) -> bool:
     """Whether it may come of a number that is wrong in another way."""
-    return wrong.direction == "forward" and _looks(wrong) in (("nan", True), ("inf", True), ("values", False))
+    if wrong.direction == "backward":
+        return wrong.kind in ("nan", "inf", "values")
+    return _looks(wrong) in (("nan", True), ("inf", True), ("values", False))
 
 
 def _looks(wrong: WrongResult | None) -> tuple[str, bool] | None:
@@ -275,7 +301,7 @@ def _agrees_without(found: Findings, whole: Candidate, differs: CandidateResult,
     return differs.outcome.failed or not (left is not None and left.far)
 
 
-def _run(found: Findings, candidate: Candidate) -> CandidateResult | None:
+def _run(found: Findings, candidate: Candidate, comparison: Comparison | None = None) -> CandidateResult | None:
     conclusion, runner = found.walk.conclusion(), found.runner
     assert runner is not None
     rung = rung_that_shows(conclusion, found.walk.evidence).name if conclusion.failing is not None else AS_IS
@@ -283,5 +309,5 @@ def _run(found: Findings, candidate: Candidate) -> CandidateResult | None:
         source = candidate.source()
     except (RefusedError, Unprintable):
         return None
-    with runner.comparing(Comparison()):
+    with runner.comparing(comparison or Comparison(gradients=candidate.case.backward)):
         return runner.run(source, rung=DEFAULT_BACKEND if rung == AS_IS else rung, timeout=seconds_for(found))

@@ -160,11 +160,13 @@ class _Trials:
         message = error.message if error is not None else ""
         settings = of_settings(program, self.found.cures or self._unasked(), message)
         known = row_of(self.conclusion, self.walk.start)
-        untraced = program.one_graph and self.conclusion.stage is Stage.DYNAMO
+        of_dynamo = self.conclusion.stage is Stage.DYNAMO
+        untraced = program.one_graph and of_dynamo and self.conclusion.symptom is not Symptom.WRONG_RESULT
         return [
             of_cure(program, known.statement if known is not None else None),
             of_marks(program, message),
-            chain(of_several_graphs(program) if untraced else (), settings),
+            of_several_graphs(program) if untraced else iter(()),
+            settings,
             of_spellings(program, guilty, self.found.spellings),
             of_calls(program, [spot for spot in guilty if not is_within(spot, bodies)]),
             of_functions(program, list(dict.fromkeys(outer))),

@@ -23,17 +23,19 @@ SMALL = 5_000_000  # elements; of larger tensors fewer runs are kept
 class Call:
     """`signs`: those of zeros are looked at, too, where nothing else is wrong. `doubtful`: eager is asked whether it is sure of
     itself also where nothing is off. `fine`: small tensors are compared as what they are; `checked`: those that are no gradients,
-    since a check of the program's own fails, and may look at them.
+    since a check of the program's own fails, and may look at them. `known`: what was told of an earlier call, (item, kind).
     """
 
-    def __init__(self, torch, compiled, kept, args, gradients, signs=False, doubtful=False, fine=False, checked=False):
+    def __init__(
+        self, torch, compiled, kept, args, gradients, signs=False, doubtful=False, fine=False, checked=False, known=()
+    ):
         self.torch, self.compiled, self.kept = torch, compiled, kept
         self.runner = Runner(torch, Copier(torch, args), kept.names, gradients)
         self.held = kept.held()
         self.to_begin = randomness.kept(torch)
         self.once = 1  # how much it adds to the calls that were compared
         self.signs, self.doubtful = signs, doubtful
-        self.fine, self.checked = fine, checked
+        self.fine, self.checked, self.known = fine, checked, known
         self.names = None  # what is looked at closely; None for everything
         self.measured = True
         self.unsteady = []  # what eager gives otherwise when other things lie in memory that nobody wrote, or by `unordered`
@@ -193,11 +195,14 @@ class Call:
     def _unordered(self, names):
         """What is another value where places that are written several times are written in another order, and by what."""
         writes = []
-        with repeats.in_order(self.torch):
-            one = self._eager(mode=modes.written_in_order(writes, reverse=False))
+        with repeats.in_order(self.torch), memory.fresh_memory_filled(memory.FILLINGS[0]):
+            one = self._eager(mode=modes.written_in_order(self.torch, writes, reverse=False))
             if not writes:
                 return {}
-            other = self._eager(mode=modes.written_in_order(writes, reverse=True))
+            again, other = (
+                self._eager(mode=modes.written_in_order(self.torch, writes, reverse=each)) for each in (False, True)
+            )
+        names = self._same(one, again, names)  # else it hangs on something else
         same = self._same(one, other, names)
         return {name: ", ".join(writes) for name in names if name not in same}
 
@@ -233,15 +238,19 @@ class Call:
         doubtful = [name for name in names if self._values(name, eager, compiled, reference, varied)]
         found = []
         for name in doubtful[:TRIED]:
-            # Once more and for certain: many runs, of which this one tensor is kept.
-            more = [*varied, *self._second_round(name)]
-            facts = self._values(name, eager, compiled, reference, more)
+            # Once more and for certain: many runs, of which this one tensor is kept. What was told of an earlier call is not.
+            facts = self._values(name, eager, compiled, reference, varied)
+            mutation = self._as_mutation(name, eager, compiled)
+            more = varied
+            if (name, (mutation or facts)["kind"]) not in self.known:
+                more = [*varied, *self._second_round(name)]
+                facts = self._values(name, eager, compiled, reference, more)
             if facts is not None:
                 if name in compiled.absent - eager.absent:
                     facts["words"] = "no gradient compiled, eager has one"
                 if not self.fine and self._smallest(name) < rule.SMALLEST_SIZE:
                     facts["small"] = self._values(name, eager, compiled, reference, more, rule.SMALLEST_SIZE) is None
-                found.append(self._named(name, eager, self._as_mutation(name, eager, compiled) or facts))
+                found.append(self._named(name, eager, mutation or facts))
         return found
 
     def _smallest(self, name):

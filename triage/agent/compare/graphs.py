@@ -82,7 +82,7 @@ class Comparer:
             # A program's own eager run may have read what nobody wrote, where the one that is compared here happens not to.
             doubtful = self.own_check and number == 1
             how = self.gradients, self.signs, doubtful, self.fine, self.own_check
-            return Call(self.torch, compiled, kept, args, *how)
+            return Call(self.torch, compiled, kept, args, *how, known=self.known.get(graph["id"], ()))
         except Exception as error:
             self._not_compared(graph["id"], error)
             return None

@@ -2,7 +2,8 @@
 
 `Doubled` runs a graph in double precision, also where the graph itself asks for another one. `Nudged` runs it as a compiler
 might legitimately have: every result that is rounded is a few units off, equal elements are sorted the other way round,
-memory that nobody wrote holds something else. Both see ATen operations, of the backward pass too.
+memory that nobody wrote holds something else. Both see ATen operations, of the backward pass too; a higher-order operator is
+one of them, whatever it holds.
 """
 
 from .. import compat
@@ -67,7 +68,7 @@ def doubled(torch, call=None, single=False):
             wide = scalars.rounded(name_of(func), _is_exact(name_of(func), *wide), *wide)
         return func(*wide[0], **wide[1]) if call is None else call(func, *wide, (args, kwargs))
 
-    return compat.dispatching(in_double)
+    return compat.dispatching(in_double, whole=True)
 
 
 def _with_doubles(torch, value):
@@ -92,7 +93,7 @@ def nudged(torch, rough, dice=None, whole=False):
     def call(func, args, kwargs):
         return _nudged(torch, rough, shake, func if dice is None else _Thrown(dice, func), args, kwargs)
 
-    return compat.dispatching(call)
+    return compat.dispatching(call, whole=True)
 
 
 def _nudged(torch, rough, shake, func, args, kwargs):
@@ -106,6 +107,8 @@ def _nudged(torch, rough, shake, func, args, kwargs):
             return other
     if not any(kwargs.values()):
         args = repeats.turned(name, args) or args
+    if compat.is_higher_order(func):
+        return _each(torch, func(*_each(torch, args, shake), **kwargs), shake)
     if schema is None or _is_view(schema) or _is_exact(name, args, kwargs):
         return func(*args, **kwargs)
     mutable = any(written(argument) for argument in schema.arguments)
@@ -139,20 +142,25 @@ def unchanged():
     """A mode that changes nothing. Where a result is another one under it, no mode can be trusted: `linalg_pinv` of complex
     numbers loses a conjugation when it is dispatched to Python (torch 2.13).
     """
-    return compat.dispatching(lambda func, args, kwargs: func(*args, **kwargs))
+    return compat.dispatching(lambda func, args, kwargs: func(*args, **kwargs), whole=True)
 
 
-def written_in_order(writes, reverse):
-    """A mode that adds to `writes` the names of the operations which write where indices say; `reverse` turns their order."""
+def written_in_order(torch, writes, reverse):
+    """A mode that adds to `writes` the names of the operations which write where indices say; `reverse` turns their order.
+
+    What nobody wrote is zero: it is not to be taken for the order.
+    """
 
     def call(func, args, kwargs):
         name = name_of(func)
+        if name in UNWRITTEN:
+            return _of_bytes(torch, func(*args, **kwargs), memory.FILLINGS[0])
         other = None if any(kwargs.values()) else repeats.turned(name, args)
         if other is not None and name not in writes:
             writes.append(name)
         return func(*(other if other is not None and reverse else args), **kwargs)
 
-    return compat.dispatching(call)
+    return compat.dispatching(call, whole=True)
 
 
 class Overflows(object):
@@ -162,7 +170,7 @@ class Overflows(object):
         self.torch, self.found, self.counts = torch, [], {}
 
     def mode(self):
-        return compat.dispatching(self.call)
+        return compat.dispatching(self.call, whole=True)
 
     def call(self, func, args, kwargs, plain=None):
         name = str(getattr(func, "overloadpacket", func))
@@ -191,7 +199,7 @@ def surrounded(torch, byte):
             return result
         return _each(torch, result, lambda tensor: _placed(torch, tensor, byte))
 
-    return compat.dispatching(call)
+    return compat.dispatching(call, whole=True)
 
 
 def _of_bytes(torch, tensor, byte):

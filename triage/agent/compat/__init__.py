@@ -57,6 +57,7 @@ from .tensors import (
     flattened,
     hint_of,
     is_functional,
+    is_higher_order,
     left_undone,
     tensors_in,
     tracing_modes_off,

@@ -89,10 +89,11 @@ def version_of(value):
         return None
 
 
-def dispatching(call):
+def dispatching(call, whole=False):
     """A mode under which every ATen operation is `call(func, args, kwargs)`.
 
-    A higher-order operator (`flex_attention`, `cond`, `scan`) does not let it into the body; NotImplementedError says so.
+    A higher-order operator (`flex_attention`, `cond`, `scan`) does not let it into the body. With `whole` it is one operation
+    like others; else NotImplementedError says so. Before torch 2.7 torch refuses it.
     """
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -100,11 +101,16 @@ def dispatching(call):
         supports_higher_order_operators = True  # else torch (2.7 and newer) says that in words of its own
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            if hasattr(func, "py_kernels") and not hasattr(func, "_schema"):
+            if not whole and is_higher_order(func):
                 raise NotImplementedError("the operations in the body of `%s` cannot be looked at one by one" % func)
             return call(func, args, kwargs or {})
 
     return Dispatching()
+
+
+def is_higher_order(func):
+    """Whether an operation is one that is given graphs to run, and has no schema."""
+    return hasattr(func, "py_kernels") and not hasattr(func, "_schema")
 
 
 def tracing_modes_off():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -58,7 +59,7 @@ class Candidate:
     @cached_property
     def _weight(self) -> weights.Weight:
         form = self.form
-        return (*weights.weight(self.case), not form.nice, len(form.exact), form.fine, form.seeded)
+        return (*weights.weight(self.case), not form.nice, len(form.exact), -math.log10(form.fine or 1.0), form.seeded)
 
     def source(self, header: str = "") -> str:
         """The script. Raises triage.reduce.printing.printer.Unprintable."""

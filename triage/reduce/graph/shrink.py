@@ -23,7 +23,7 @@ from triage.reduce.graph.dials import turned
 from triage.reduce.graph.edits import Edit
 from triage.reduce.graph.passes import ARGUMENTS, DETAILS, SIMPLER, SIZES, STRUCTURE, Choice, Pass
 from triage.reduce.graph.wiring import operations
-from triage.reduce.printing.printer import SEED
+from triage.reduce.printing.printer import FINE, SEED
 
 ROUNDS = 3
 SECONDS = 120.0  # for everything but the graph's structure; longer where the search itself took more than twice as long
@@ -116,10 +116,11 @@ class Shrinker:
         return self.driver.first(each for each in spelled if each.weight() < current.weight()) or current
 
     def _tolerant(self, current: Candidate) -> Candidate:
-        """With the usual tolerance, where the failure is large enough for it."""
-        if not current.form.fine:
-            return current
-        return self.driver.first([replace(current, form=replace(current.form, fine=False))]) or current
+        """With the usual tolerance, or the largest below, where the failure is large enough for it."""
+        larger = [fine for fine in (0.0, FINE) if current.form.fine and current.form.fine != fine]
+        return (
+            self.driver.first([replace(current, form=replace(current.form, fine=fine)) for fine in larger]) or current
+        )
 
     def _unseeded(self, current: Candidate) -> Candidate:
         """Without a seed, where what is drawn does not matter."""

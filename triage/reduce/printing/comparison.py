@@ -30,12 +30,12 @@ class Creation:
 class Comparing:
     """How values are compared: against a double-precision `reference`, or (`close`) by torch.testing.assert_close.
 
-    With `zeros` a gradient may be None, and counts as zeros.
+    `fine` is the tolerance where that of `same` is too coarse. With `zeros` a gradient may be None, and counts as zeros.
     """
 
     reference: bool = True
     close: bool = False
-    fine: bool = False
+    fine: float = 0.0
     zeros: bool = False
 
 
@@ -94,7 +94,7 @@ def _double(name: str, dtype: str | None) -> str:
 def _comparison(exact: str, how: Comparing) -> list[str]:
     if how.close:
         return ["torch.testing.assert_close(actual, expected, equal_nan=True)"]
-    tolerance = ["tol=1e-9"] if how.fine else []  # 1e-4 unless told
+    tolerance = [f"tol={how.fine:g}".replace("e-0", "e-")] if how.fine else []  # 1e-4 unless told
     arguments = ", ".join(["expected", "actual", *([exact] if exact else []), *tolerance, "equal_nan=True"])
     return [f'assert same({arguments}), f"eager: {{expected}}, compiled: {{actual}}"']
 

@@ -34,6 +34,7 @@ __all__ = ["Form", "Unprintable", "code_lines", "count_ops", "print_case"]
 
 
 SEED = "torch.manual_seed(0)"
+FINE, FINEST = 1e-9, 1e-13  # tolerances; the second is the agent's of what is smallest (`agent/compare/rule.py`)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Form:
     inputs hold after the call), a fact such as strides; with `reference` values are judged against double precision, with
     `close` as torch's tests do. With `squares` a backward pass starts from the sum of squares: some operations cancel the
     gradient of a sum. `zeros` takes a gradient that is None for zeros.
-    `fine` judges values too that are so small that `same` takes any two of them for equal.
+    `fine` is the tolerance, not 0 where values are judged too that are so small that `same` takes any two of them for equal.
     `seeded` seeds what is drawn at random, if anything is; where values are compared it is always seeded.
     `waits`: a kernel of a GPU fails, which is told of by whoever waits for it; so the script does, at the end of each run.
     `times` is how often the compiled function is called, where the failure shows as itself.
@@ -58,7 +59,7 @@ class Form:
     reference: bool = True
     close: bool = False
     squares: bool = False
-    fine: bool = False
+    fine: float = 0.0
     zeros: bool = False
     seeded: bool = True
     waits: bool = False
