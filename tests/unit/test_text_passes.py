@@ -55,6 +55,10 @@ def test_a_number_is_written_where_a_conversion_loses_what_it_converts():
     assert "a = g()\n" in results("a = g(n)\n", arguments.propose)
 
 
+def test_torch_compile_keeps_what_it_compiles():
+    assert results("step = torch.compile(f, dynamic=True)\n", arguments.propose) == ["step = torch.compile(f)\n"]
+
+
 def test_a_block_that_loses_everything_keeps_a_pass():
     script = Script("for i in x:\n    print(i)\n")
     (choice,) = at_depth(script, 1)
