@@ -197,6 +197,17 @@ def test_none_of_several_where_only_the_check_of_a_text_fails():
     assert found.op == "aten.real"
 
 
+@pytest.mark.parametrize(("phase", "by_itself"), [("uncaught", False), ("runtime", True)])
+def test_none_of_several_where_a_plain_assert_of_a_text_fails(phase, by_itself):
+    """It looks at results, as a comparison does; what compiled code raises when it runs is an error of its own."""
+    told = concluded("compile")
+    error = RaisedException("AssertionError", "(24,) instead of (6,)", (Frame("train.py", 30, "main"),), phase=phase)
+    told = replace(told, outcome=Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error))
+    made = SimpleNamespace(case="source")
+    found = SimpleNamespace(reproduced=made, walk=SimpleNamespace(conclusion=lambda: told))
+    assert fails_by_itself(found, None) is by_itself
+
+
 def test_none_of_several_where_a_pass_of_the_programs_own_fails():
     found = SimpleNamespace(reproduced=None)
     mine = OwnCode(

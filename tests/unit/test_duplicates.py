@@ -246,6 +246,7 @@ def test_names_of_the_program_end_a_phrase(message: str) -> None:
 def test_what_the_program_says_itself_is_not_asked() -> None:
     for whose in ("user", "backend", "custom_op"):
         assert query("MySecretError", "my words that nobody has", raised_in=whose) is None
+    assert query("SystemExit", "exit status 1: another entry was evicted") is None
     assert query("MySecretError", "my words", "torch/_inductor/x.py:some_name", raised_in="user", op="mine.op") == (
         "some_name inductor"
     )

@@ -17,6 +17,7 @@ from triage.reduce.graph.passes import (
     autograd,
     backward,
     config,
+    defaults,
     devices,
     dtypes,
     extents,
@@ -312,6 +313,18 @@ def test_trailing_arguments_go_with_their_inputs():
     found = choice.edits[1].apply(graph)
     assert found.nodes[0].args == [r("x"), r("w")]
     assert input_names(found) == ["x", "w"]
+
+
+def test_arguments_that_are_the_defaults_go_and_what_follows_them_is_named():
+    pairs = [{"tuple": [number, number]} for number in (1, 0, 1)]
+    node = op("y", "torch.conv2d", "%x", "%w", None, *pairs, 2, out=meta(1, 2, 4, 4))
+    graph = case([tensor("x", 1, 2, 4, 4), tensor("w", 2, 1, 1, 1)], [node], "y")
+    found = after(defaults.propose(graph), "defaults y", graph)
+    assert (found.nodes[0].args, found.nodes[0].kwargs) == ([r("x"), r("w")], {"groups": 2})
+    assert weight(found) < weight(graph)
+    assert list(defaults.propose(found)) == []
+    other = op("y", "torch.ops.mine.conv2d", "%x", "%w", None, *pairs, 2, out=meta(1, 2, 4, 4))
+    assert list(defaults.propose(case(graph.inputs, [other], "y"))) == []
 
 
 def test_scalars_become_1_0_or_2():

@@ -55,6 +55,10 @@ def test_a_number_is_written_where_a_conversion_loses_what_it_converts():
     assert "a = g()\n" in results("a = g(n)\n", arguments.propose)
 
 
+def test_torch_compile_keeps_what_it_compiles():
+    assert results("step = torch.compile(f, dynamic=True)\n", arguments.propose) == ["step = torch.compile(f)\n"]
+
+
 def test_a_block_that_loses_everything_keeps_a_pass():
     script = Script("for i in x:\n    print(i)\n")
     (choice,) = at_depth(script, 1)
@@ -156,6 +160,8 @@ def test_definitions(text, expected):
         ("y = {1: 2, 3: 4}\n", "y = {3: 4}\n"),
         ("y = {1: 2}\n", "y = {}\n"),
         ("y = [f(i) for i in z]\n", "y = f(i)\n"),
+        ("y = tuple(2 * i for i in z)\n", "y = (2 * z[0],)\n"),
+        ("def f(z):\n    return list(None for i in z)\nf(1)\n", "def f(z):\n    return [None]\n\nf(1)\n"),
         ("y = f(x)\n", "f(x)\n"),
         ("def f():\n    return x\nf()\n", "def f():\n    x\n\nf()\n"),
         ("if a == b:\n    c\n", "if True:\n    c\n"),

@@ -367,6 +367,24 @@ def test_a_module_that_does_more_stays(parts: tuple[str, str, str], use: str):
     assert results(f"{WRAPPER.format(*parts)}class A:\n    pass\nf({use})\n", forwarding.propose) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def g(x):\n    return f(x)\nvmap(g)(g(1))\n", ["vmap(f)(f(1))\n"]),
+        ("vmap(lambda x, y: m.f(x, y))\n", ["vmap(m.f)\n"]),
+        ("def h(a):\n    def g(x):\n        return a(x)\n    return vmap(g)\nh(1)\n",
+         ["def h(a):\n    return vmap(a)\n\nh(1)\n"]),
+        ("def g(x):\n    return f(x, 1)\nvmap(g)\n", []),
+        ("def g(x):\n    return x.f(x)\nvmap(g)\n", []),
+        ("@mark\ndef g(x):\n    return f(x)\nvmap(g)\n", []),
+        ("def g(x):\n    return g(x)\nvmap(g)\n", []),
+        ("vmap(lambda: f())\n", []),
+    ],
+)  # fmt: skip
+def test_a_function_that_only_calls_another_gives_way_to_it(text: str, expected: list[str]):
+    assert results(text, forwarding.propose) == expected
+
+
 DATACLASS = """\
 from dataclasses import dataclass
 @dataclass

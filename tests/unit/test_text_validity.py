@@ -115,3 +115,33 @@ def test_a_loop_is_not_reduced_to_an_endless_one() -> None:
     small, _ = reduced(text, lambda text: "while" in text, checked=True)
     assert flaws(small) == [] and "while" in small
     assert "nothing ends" in "".join(flaws(reduced(text, lambda text: "while" in text)[0]))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("y = 1 .view(2)\n", "int has no view"),
+        ("x = []\ny = x.square()\n", "list has no square"),
+        ("y = None.size(0)\n", "NoneType has no size"),
+        ("y = (1, 2).sum()\n", "tuple has no sum"),
+        ("f = torch.compile(1)\n", "torch.compile is given a value"),
+        ("x = torch.ones(1)\nf = torch.compile(x, dynamic=True)\n", "torch.compile is given a value"),
+    ],
+)
+def test_what_a_value_cannot_do_costs_no_query(text, expected):
+    assert flaws(text) == [expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "xs = []\nxs.append(1)\n",
+        "x = None\nif x is not None:\n    x.size(0)\n",
+        "x = 1\nx = f(x)\nx.view(2)\n",
+        "n = 1.5.is_integer()\nt = ', '.join(n)\n",
+        "import torch\n@torch.compile(dynamic=True)\ndef f(x):\n    return x\nf(1)\n",
+        "f = torch.compile(fullgraph=True)(g)\nh = torch.compile(*a)\nk = torch.compile(model=g)\n",
+    ],
+)
+def test_what_a_value_may_do_is_asked(text):
+    assert flaws(text) == []

@@ -69,7 +69,9 @@ def test_a_setting_that_mends_the_reproducer_alone_makes_it_doubtful(
     case: str, symptom: Symptom, doubt: str | None
 ) -> None:
     made = Reproduced("f()\n", "native", case, None, 1, 1.0, minimal=False, complete=True, runs=3, verified_runs=3)
-    walk = SimpleNamespace(conclusion=lambda: SimpleNamespace(symptom=symptom, stage=Stage.AOT_AUTOGRAD, there=None))
+    walk = SimpleNamespace(
+        conclusion=lambda: SimpleNamespace(symptom=symptom, stage=Stage.AOT_AUTOGRAD, there=None, outcome=None)
+    )
     found = Findings(None, None, (), walk, reproduced=made, cures=CURES)
     found.in_vain = ("Compile with `dynamic=True` (train.py:3)",)
     facts = reproducer_facts(found)
@@ -87,7 +89,9 @@ def test_a_setting_that_mends_the_reproducer_alone_makes_it_doubtful(
 def test_what_dynamo_cannot_trace_is_told_by_its_names(stage: Stage, engine: str, features: tuple[str, ...]) -> None:
     text = "import torch\ntorch.func.jacfwd(f)(x)\n"
     made = Reproduced(text, engine, "source", None, 1, 1.0, minimal=False, complete=True, runs=3, verified_runs=3)
-    walk = SimpleNamespace(conclusion=lambda: SimpleNamespace(symptom=Symptom.EXCEPTION, stage=stage, there=None))
+    walk = SimpleNamespace(
+        conclusion=lambda: SimpleNamespace(symptom=Symptom.EXCEPTION, stage=stage, there=None, outcome=None)
+    )
     facts = reproducer_facts(Findings(None, None, (), walk, reproduced=made))
     assert facts is not None and facts.features == features
 

@@ -115,7 +115,8 @@ def duplicates_of(report: TriageReport, private: Collection[str] = ()) -> Duplic
     if signature is None or not blamed or not is_wanted(report):
         return None
     operator = _operator(report.culprit.op if report.culprit is not None else None)
-    own = report.raised_in not in (None, "torch")  # the message is the program's
+    # The message is the program's; so is the one with which it ends itself, of which no line is known.
+    own = report.raised_in not in (None, "torch") or signature.exception_type == "SystemExit"
     phrase = "" if own or _is_silent(report, signature) else _phrase(signature.message, frozenset(private))
     if not phrase and report.verdict.symptom in _SYMPTOMS:
         kind = signature.wrong.kind if signature.wrong is not None else ""

@@ -8,7 +8,7 @@ from triage.culprit.features import features_of
 from triage.culprit.settings import among, workarounds_of
 from triage.judge.signature import in_short
 from triage.locate.comparing import failing_rungs
-from triage.locate.conclude import Conclusion
+from triage.locate.conclude import Conclusion, is_script_check
 from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
 from triage.model.rungs import UNCOMPILED
@@ -66,9 +66,15 @@ def given_wrong_facts(found: Findings) -> dict[str, Any] | None:
 
 
 def own_check_alone(found: Findings) -> bool:
-    """Whether nothing but its own check tells what fails: a wrong result, reduced as a text. Of other failures more is known."""
-    text = found.reproduced is not None and found.reproduced.case == "source"
-    return text and found.walk.conclusion().symptom is Symptom.WRONG_RESULT
+    """Whether nothing but its own check tells what fails: a wrong result, reduced as a text. Of other failures more is known.
+
+    A plain `assert` on a shape is such a check too.
+    """
+    if found.reproduced is None or found.reproduced.case != "source":
+        return False
+    conclusion = found.walk.conclusion()
+    checked = conclusion.outcome is not None and is_script_check(conclusion.outcome)
+    return conclusion.symptom is Symptom.WRONG_RESULT or checked
 
 
 def fails_by_itself(found: Findings, own: OwnCode | None) -> bool:

@@ -59,7 +59,7 @@ class Search:
         self._rejected.ignored = False
         for number in range(rounds):
             full = len(paying) == len(TABLE)
-            paid, finished = self._round(paying)
+            paid, finished = self._round(paying, kept=int(number == 0))
             if full and not paid and self._rejected.ignored:
                 return finished
             self._rejected.ignored = full and not paid
@@ -94,12 +94,16 @@ class Search:
         if less.text != self.current.text and self._driver.fails(less):
             self.current = less
 
-    def _round(self, passes: Sequence[Pass]) -> tuple[list[Pass], bool]:
-        """These passes once: which of them paid, and whether all came to their end."""
+    def _round(self, passes: Sequence[Pass], kept: int = 0) -> tuple[list[Pass], bool]:
+        """These passes once: which of them paid, and whether all came to their end.
+
+        `kept` shares of the time are left for a later round: the first one ends with expressions, of which each is a query, and
+        what a simpler one lets the structure lose is worth more than the rest of them.
+        """
         finished = True
         paid: list[Pass] = []
         for number, one in enumerate(passes):
-            self._begin(1.0 / (len(passes) - number))
+            self._begin(1.0 / (len(passes) - number + kept))
             self._driver.begin(one.name)
             before = self.current
             self._run(one)

@@ -12,6 +12,7 @@ from triage.reduce.graph.passes import (
     bodies,
     carried,
     config,
+    defaults,
     devices,
     dtypes,
     elements,
@@ -53,6 +54,7 @@ SIMPLER = (
     Pass("fills", "ones, zeros or a range as values", fills.propose),
     Pass("numbers", "numbers written into the graph", numbers.propose),
     Pass("keywords", "no keyword arguments", keywords.propose),
+    Pass("defaults", "no arguments that are the defaults", defaults.propose),
     Pass("dtypes", "float32 and int64", dtypes.propose),
     Pass("small", "every extent 1 or 2", small.propose),
 )

@@ -56,7 +56,7 @@ TABLE = (
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
     Pass("parameters", parameters.propose, "what is given for a parameter in its place", False),
     Pass("imports", imports.propose, "torch.nn in place of nn: an import less"),
-    Pass("forwarding", forwarding.propose, "a module in place of one that only calls it", False),
+    Pass("forwarding", forwarding.propose, "a module or function in place of one that only calls it", False),
     Pass("flatten", flattening.propose, "functions in place of a class with one instance", False),
     Pass("keywords", arguments.propose, "an argument less in a call"),
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),

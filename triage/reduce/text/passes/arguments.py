@@ -1,10 +1,11 @@
-"""An argument less in a call: keyword arguments, then positional ones, the last first."""
+"""An argument less in a call: keyword arguments, then positional ones, the last first; not what `torch.compile` compiles."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
+from triage.reduce.text.code.compile_calls import is_torch_compile
 from triage.reduce.text.code.edits import without_argument
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
@@ -18,6 +19,8 @@ def propose(script: Script) -> Iterator[Choice]:
     for call in script.calls:
         for keyword in call.keywords:
             yield one(without_argument(script, call, keyword))
+        if is_torch_compile(call.func):
+            continue  # without a function it is a decorator, which no call of the compiled function is meant for
         for argument in reversed([item for item in call.args if not isinstance(item, ast.GeneratorExp)]):
             yield one(_without(script, call, argument))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from triage.judge.judgement import RefusedError
 from triage.reduce.text.code.script import Script
-from triage.reduce.text.validity import hopeless, oddities, operators, seeding
+from triage.reduce.text.validity import hopeless, oddities, operators, seeding, values
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ RULES = (
     Rule("registrations are complete", operators.unfit_operators),
     Rule("operators are registered", operators.unknown_operators),
     Rule("kernels take what torch gives", operators.misfit_kernels),
-    Rule("tensors and numbers are not called", operators.called_values),
+    Rule("tensors and numbers are not called", values.called_values),
+    Rule("numbers and lists have what is read of them", values.missing_attributes),
+    Rule("torch.compile is given what can be called", values.compiled_values),
 )
 # Where the failure is the program's own check.
 SEEDED = Rule("what was seeded stays seeded", seeding.unseeded, by_words=True)

@@ -7,19 +7,10 @@ from collections.abc import Iterator
 
 from triage.model.effects import REGISTERED_NAMESPACES
 from triage.model.syntax import parse_expression
-from triage.model.text import words
 from triage.reduce.printing.kernels import broken_contracts
-from triage.reduce.text.code.names import KNOWN
 from triage.reduce.text.code.nodes import bound_name, imported_modules, string_of
-from triage.reduce.text.code.own_names import DEFINES_OPERATOR, known_definitions, spreads, takes, times_bound
+from triage.reduce.text.code.own_names import DEFINES_OPERATOR, known_definitions, spreads, takes
 from triage.reduce.text.code.script import Definition, Function, Script
-
-_MADE_TENSORS = frozenset(
-    f"torch.{name}"
-    for name in words(
-        "ones zeros empty full rand randn randint arange tensor ones_like zeros_like empty_like randn_like"
-    )
-)
 
 
 def broken_operators(script: Script) -> Iterator[str]:
@@ -80,21 +71,6 @@ def misfit_kernels(script: Script) -> Iterator[str]:
             yield "register_autograd is given no setup_context(ctx, inputs, output)"
 
 
-def called_values(script: Script) -> Iterator[str]:
-    """Calls of what is a tensor, a number or a list: `torch.ones(1)()`, and of names that stand for nothing else."""
-    times, values = times_bound(script), set[str]()
-    for node in script.nodes:
-        if isinstance(node, ast.arg) and node.annotation and ast.unparse(node.annotation) in ("torch.Tensor", "Tensor"):
-            values.add(node.arg)
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_value(node.value):
-            values.add(node.targets[0].id)
-    for call in script.calls:
-        name = call.func.id if isinstance(call.func, ast.Name) else ""
-        # Until a builtin is bound it is what Python has.
-        if _is_value(call.func) or (name in values and name not in KNOWN and times[name] == 1):
-            yield f"{ast.unparse(call.func)} is no function"
-
-
 def _defines(mark: ast.expr) -> bool:
     return ast.unparse(mark) in (*DEFINES_OPERATOR, *(f"torch.library.{name}" for name in DEFINES_OPERATOR))
 
@@ -114,17 +90,6 @@ def _may_take(value: ast.expr, known: dict[str, Definition], call: str) -> bool:
         return not isinstance(value, ast.Constant)
     asked = parse_expression(call)
     return isinstance(asked, ast.Call) and takes(made.args, asked)
-
-
-def _makes_tensor(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and ast.unparse(value.func) in _MADE_TENSORS
-
-
-def _is_value(value: ast.expr) -> bool:
-    """Whether it is surely nothing that can be called. None may stand for what is set later."""
-    if isinstance(value, ast.Constant):
-        return value.value is not None
-    return isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.Set) or _makes_tensor(value)
 
 
 def _names_operator(mark: ast.Call) -> bool:
