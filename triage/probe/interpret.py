@@ -92,6 +92,7 @@ def _ended(done: Exit, notes: AgentNotes, stdout: str, stderr: str, stacks: str,
         "exit_code": done.code,
         "signal": done.signal_name,
         "stacks": stacks,
+        "starved": done.starved,
     }
     if done.error is not None and done.code is None:
         return Outcome(OutcomeKind.CRASH if notes.started else OutcomeKind.INVALID, detail=done.error, **base)

@@ -114,6 +114,12 @@ class Children:
             if child.id == number:
                 child.end("cancelled", child.grace)
 
+    def extend(self, number, seconds):
+        """Give the candidate of this id so many seconds more, if it still runs."""
+        for child in self.running.values():
+            if child.id == number:
+                child.deadline += seconds
+
     def look(self):
         """Reap what has ended, keep the limits of the rest. Returns the replies for those that ended."""
         finished = []
