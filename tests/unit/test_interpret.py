@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -407,6 +408,20 @@ def test_what_a_program_does_when_it_is_told_to_end_is_not_its_failure(tmp_path:
     done = Exit(143, 120.0, timed_out=True, late=True, told_at=120.5)
     found = outcome_of(done, agent_notes(read_events(tmp_path, until=done.told_at)), "", "")
     assert (found.kind, found.detail) == (OutcomeKind.HANG, "compile graph 0/0")
+
+
+@pytest.mark.parametrize(
+    ("crumb", "told"),
+    [
+        ("", "Dynamo traces the program"),
+        ("graph 0/0 ran", "Dynamo traces the program"),
+        ("compile graph 0/0", "compile graph 0/0"),  # by a backend, which Dynamo calls
+    ],
+)
+def test_a_hang_in_dynamos_own_tracing_is_told_by_its_stack(crumb: str, told: str) -> None:
+    stacks = '  File "/v/site-packages/torch/_dynamo/symbolic_convert.py", line 1 in step\n'
+    done = Exit(-15, 60.0, timed_out=True)
+    assert outcome_of(done, replace(AgentNotes(True), last_breadcrumb=crumb), "", "", stacks).detail == told
 
 
 def test_a_byte_that_is_no_utf8_does_not_cost_the_report(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ _CHECKING = re.compile(r"/(?:torch/testing|torch/_numpy/testing|numpy/testing|un
 _TRACED = re.compile(r'^(?:\[(?:rank|default)\d+\]:)*\s*File "([^"\n]+)", line (\d+), in (\w+)$', re.MULTILINE)
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
 ENDED = "after the end of the program"  # while Python lets go of what it held
+TRACES = "Dynamo traces the program"  # as its stack tells: no agent says so
 # What the agent last said before a crash or a hang, as phases: the words for them differ from process to process.
 _PHASES = (
     (re.compile(r"\b(?:run graph \S+|run of the \w+ graph(?: \S+)?)"), "running compiled code"),
@@ -70,6 +71,7 @@ _PHASES = (
     ),
     (re.compile(r"\bgraph \S+ (?:compiled|ran)\b"), "outside compiled code"),
     (re.compile(ENDED), ENDED),
+    (re.compile(TRACES), "tracing"),
 )
 
 
