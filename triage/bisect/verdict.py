@@ -15,7 +15,15 @@ from difflib import SequenceMatcher
 from triage.bisect.missing import missing_feature
 from triage.judge.equivalences import SAME_ACROSS_RELEASES
 from triage.judge.likeness import same_wrongness
-from triage.judge.signature import FailureSignature, first_words, is_user_frame, signature_of, torch_frame, user_frame
+from triage.judge.signature import (
+    FailureSignature,
+    first_words,
+    headline,
+    is_user_frame,
+    signature_of,
+    torch_frame,
+    user_frame,
+)
 from triage.model.bisection import Standing
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
@@ -42,8 +50,7 @@ class Face:
 
     def line(self) -> str:
         """The failure on one line, bounded."""
-        first = first_words(self.signature.message)
-        return clip(f"{self.signature.exception_type}: {first}".rstrip(": "), 240)
+        return clip(headline(self.signature.exception_type, first_words(self.signature.message)), 240)
 
 
 @dataclass(frozen=True)
