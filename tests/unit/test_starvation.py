@@ -66,7 +66,7 @@ def test_a_system_that_does_not_tell_starves_nobody(tmp_path: Path) -> None:
 
 def test_a_forked_candidate_is_given_more_time() -> None:
     children = Children(())
-    child = Child({"id": 7, "timeout": 10.0}, 1, (), 0)
+    child = Child({"id": 7, "timeout": 10.0, "root": "x"}, 1, (), 0)
     children.running[1], before = child, child.deadline
     children.extend(8, 5.0)
     children.extend(7, 2.5)

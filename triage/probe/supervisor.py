@@ -25,7 +25,7 @@ HEAD_BYTES = 2 * 1024 * 1024
 TAIL_BYTES = 2 * 1024 * 1024
 MARKER = "TRIAGE_PROBE_ID"
 STACKS_SIGNAL = getattr(signal, "SIGRTMAX", 0)  # no program is known to want it; 0 where a system has none
-STACKS_SECONDS = 0.5
+STACKS_SECONDS, MOST_STACKS_SECONDS = 0.5, 3.0  # the latter on a machine that is busy
 KEEP_SECONDS = 0.05
 LATE, MORE = b"\n", b"+"  # what triage says on the lifeline; the latter gives a second more
 
@@ -213,15 +213,24 @@ def ask_for_stacks(channel: Path, identity: str) -> None:
     The number of a process that has ended may be that of another one by now: only our own are asked, where that can be told.
     """
     own = marked_processes(identity) if Path("/proc/self/environ").exists() else None
-    asked = False
+    asked = []
     for path in channel.glob("stacks-*.txt"):
         with contextlib.suppress(OSError, ValueError):
             pid = int(path.stem.rpartition("-")[2])
             if own is None or pid in own:
                 os.kill(pid, STACKS_SIGNAL)
-                asked = True
+                asked.append(path)
+    limit = time.monotonic() + MOST_STACKS_SECONDS
     if asked:
         time.sleep(STACKS_SECONDS)
+    while any(_is_empty(path) for path in asked) and time.monotonic() < limit:
+        time.sleep(0.05)
+
+
+def _is_empty(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return path.stat().st_size == 0
+    return False
 
 
 def keep(request: dict[str, Any]) -> None:
