@@ -139,7 +139,7 @@ class Driver(Generic[C]):
         Where it ends, what was said to hang is forgotten, and may be asked again with the patience that this teaches.
         """
         patience = self._patience
-        if patience is None or patience.sure() <= patience.seconds():
+        if patience is None or not patience.hangs or patience.sure() <= patience.seconds():
             return True
         source = self._render(candidate)
         self._check_budget()
