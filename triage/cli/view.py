@@ -32,8 +32,15 @@ _STEPS = {
     "blame": "searching the part of the compiler to blame",
     "diverge": "looking where values go wrong in the program's own graph",
     "conditions": "asking what the failure needs",
+    "fakes": "asking what the compiler was told of results",
+    "compare": "comparing compiled graphs with eager",
     "opcheck": "checking custom operators",
     "ways_round": "trying ways round on a copy of your script",
+    # of `triage explain`
+    "explain": "watching what is compiled",
+    "try": "trying a cure",
+    "modes": "measuring modes",
+    "profile": "profiling",
 }
 
 
