@@ -152,6 +152,7 @@ class Asked(PooledRunner):
 def test_what_is_starved_is_waited_for_longer_but_never_past_the_end() -> None:
     runner = Asked()
     assert runner.run("10", timeout=10.0).outcome.kind is OutcomeKind.HANG and runner.spare == 30.0
+    assert runner.run("120", timeout=120.0).outcome.kind is OutcomeKind.HANG and runner.spare == 90.0
     runner.until(time.monotonic() + 15.0)
     assert runner.run("10", timeout=10.0).outcome.kind is OutcomeKind.HANG and 4.0 < runner.spare < 5.0
     assert runner.run("16", timeout=10.0).outcome.detail == TOO_LATE, "it was cut by the budget, not by its limit"

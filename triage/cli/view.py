@@ -275,7 +275,9 @@ class _State:
         """Of candidates that may hang."""
         if self.asked is None:
             return ""
-        return f"a candidate has run for {time.monotonic() - self.asked[0]:.0f} s (limit {self.asked[1]:.0f} s)"
+        seconds, limit = time.monotonic() - self.asked[0], f"limit {self.asked[1]:.0f} s"
+        busy = ", more as the machine is busy" if seconds > self.asked[1] + 1.0 else ""
+        return f"a candidate has run for {seconds:.0f} s ({limit}{busy})"
 
     def waits_for(self) -> str:
         """What is waited for, and for how long, in a line."""

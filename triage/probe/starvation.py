@@ -13,7 +13,12 @@ from pathlib import Path
 
 LOOK_SECONDS = 0.5
 PROC = Path("/proc")
-MOST = 3.0  # times its limit that something is waited for besides, on a machine that is so busy
+MOST, MOST_SECONDS = 3.0, 90.0  # times its limit that something is waited for besides, and no longer than that
+
+
+def to_spare(timeout: float) -> float:
+    """The seconds that a machine may be too busy for what has this limit: a short one is soon over, a long one long enough."""
+    return min(MOST * timeout, MOST_SECONDS)
 
 
 class Starved:

@@ -20,7 +20,7 @@ from pathlib import Path
 from triage.judge.judgement import CandidateResult
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.probe.starvation import MOST
+from triage.probe.starvation import to_spare
 from triage.trial.facts import not_run
 from triage.trial.interface import CandidateRunner
 from triage.trial.limits import default_jobs
@@ -117,7 +117,7 @@ class PooledRunner:
         if left <= 0:
             return not_run(TOO_LATE)
         timeout = min(query.timeout, left)
-        result = self._run_one(replace(query, timeout=timeout, spare=min(MOST * timeout, left - timeout)), cancel)
+        result = self._run_one(replace(query, timeout=timeout, spare=min(to_spare(timeout), left - timeout)), cancel)
         cut = left < max(query.timeout, result.outcome.seconds) and result.outcome.kind is OutcomeKind.HANG
         return not_run(TOO_LATE) if cut else result
 
