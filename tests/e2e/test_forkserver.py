@@ -105,6 +105,9 @@ def test_a_bad_candidate_is_only_an_outcome(runner: ForkServerRunner, name: str)
     result = runner.run(source, timeout=3.0 if "hangs" in name else 60.0)
     assert right(result.outcome), result.outcome
     assert result.compiled
+    assert ("repro.py" in result.outcome.stacks) is (
+        name == "hangs" or "SIGTERM" in name or "fault" in name or "abort" in name
+    )
     assert _left_behind(runner) == []
     assert runner.why_slow is None
 

@@ -162,6 +162,25 @@ def test_the_same_question_in_the_same_place_goes_on_and_another_is_refused(worl
     assert go(ask(tmp_path), tmp_path / "out").found.after == "2.8.0"
 
 
+@pytest.mark.parametrize("by_resume", [False, True])
+def test_two_at_once_in_one_place_refuse_each_other(world, tmp_path, monkeypatch, by_resume):
+    """The one that came first goes on; asked again after its end the same question is taken up."""
+    out, met = tmp_path / "out", []
+
+    def meanwhile(request: ProbeRequest, cancel: object = None) -> Probe:
+        if out.joinpath("bisect-state.json").exists() and not met:
+            with pytest.raises(UsageError, match="Another triage is at work there") as refused:
+                go(ask(tmp_path), out, resume=out if by_resume else None)
+            met.append(refused)
+        return world.probe(request, cancel)
+
+    monkeypatch.setattr(trial_module.Trial, "__init__", _trial_with(meanwhile))
+    world.raise_at = {"2.8.0": KeyboardInterrupt()}
+    assert go(ask(tmp_path), out).exit_code == 130 and met
+    world.raise_at = {}
+    assert go(ask(tmp_path), out).found.after == "2.8.0"
+
+
 def test_a_script_that_was_changed_meanwhile_is_tested_anew(world, tmp_path):
     world.raise_at = {"2.8.0": KeyboardInterrupt()}
     go(ask(tmp_path), tmp_path / "out")

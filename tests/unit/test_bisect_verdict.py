@@ -266,3 +266,11 @@ def test_a_result_that_is_wrong_in_another_way_is_another_failure() -> None:
     values, nan = (face(replace(own, check=Check(kind))) for kind in ("values", "nan"))
     assert alike(values, nan) is None and alike(values, values) == ""
     assert alike(face(own), nan) == ""  # what was compared is not known of an older torch
+
+
+def test_an_assert_in_a_lowering_is_told_as_that() -> None:
+    """The line after the wrapper names the operator, and is no message of the program's."""
+    message = "LoweringException: AssertionError: \n  target: aten.embedding.default\n  args[0]: TensorBox()"
+    raised = RaisedException("torch._inductor.exc.InductorError", message, phase="compile")
+    (face,) = faces_of(Outcome(OutcomeKind.EXCEPTION, exit_code=1, exception=raised), AgentNotes(True))
+    assert face.line() == "AssertionError in the lowering of aten.embedding.default"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -77,17 +78,17 @@ def test_where_the_smallest_does_not_hold_the_next_larger_one_is_tried(tmp_path:
 
     failing = CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)
     passing = CandidateResult(Outcome(OutcomeKind.OK, 0.1, 0), AgentNotes(), None, compiled=True)
-    asked: list[str] = []
+    asked: list[tuple[str, int]] = []
 
     def verify(source: str, runs: int) -> FreshRuns:
-        asked.append(source)
+        asked.append((source, runs))
         return FreshRuns([failing if source == "large\n" else passing] * runs)
 
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
     found, _ = chosen(problem, [FindsTwo()], verify)
     assert (found.source, found.ops, found.verified, found.minimal) == ("large\n", 3, True, False)
     assert SMALLER_FAILED in found.notes
-    assert len(asked) == 2
+    assert asked == [("raise KeyError('boom')\n", 3), ("large\n", 1), ("large\n", 2)]
 
 
 def controlled(engine: Any, controls: dict[str, CandidateResult], script: str | None = None) -> tuple[Any, list[str]]:
@@ -329,15 +330,17 @@ def lines(count: int) -> str:
 
 @pytest.mark.parametrize(("least", "shown"), [(2, 2), (3, 3), (5, 5), (6, 6), (9, 9), (25, 25), (30, 30), (40, None)])
 def test_among_many_larger_ones_the_smallest_that_holds_is_found_in_few_tries(least: int, shown: int | None) -> None:
-    asked: list[str] = []
+    asked: dict[str, int] = defaultdict(int)
 
     def verify(source: str, runs: int) -> FreshRuns:
-        asked.append(source)
+        asked[source] += runs
         return FreshRuns([FAILS if len(source) >= len(lines(least)) else PASSES] * runs)
 
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), Path())
     found, notes = chosen(problem, [FindsMany()], verify)
     assert len(asked) <= 1 + MOST_LARGER
+    first, *others = asked.items()
+    assert first[1] == 3 and all(runs == (3 if len(text) >= len(lines(least)) else 1) for text, runs in others)
     if shown is None:
         assert found is None and "0 of 3 fresh processes" in notes[0]
     else:

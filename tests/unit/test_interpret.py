@@ -1,5 +1,7 @@
 """From what a process left behind to an outcome: exit status, events, output."""
 
+from dataclasses import replace
+
 import pytest
 from agent_events import again, error, event, outcome, raised
 
@@ -302,6 +304,20 @@ def test_what_a_worker_raised_is_passed_on_by_its_parent(kind: str, message: str
 def test_the_crash_of_a_launchers_child(kind: str, message: str) -> None:
     found = outcome(1, raised(1, "uncaught", kind=kind, message=message), event("breadcrumb", text="run graph 0/0"))
     assert (found.kind, found.signal, found.detail) == (OutcomeKind.CRASH, "SIGSEGV", "run graph 0/0")
+
+
+@pytest.mark.parametrize(
+    ("crumb", "told"),
+    [
+        ("", "Dynamo traces the program"),
+        ("graph 0/0 ran", "Dynamo traces the program"),
+        ("compile graph 0/0", "compile graph 0/0"),  # by a backend, which Dynamo calls
+    ],
+)
+def test_a_hang_in_dynamos_own_tracing_is_told_by_its_stack(crumb: str, told: str) -> None:
+    stacks = '  File "/v/site-packages/torch/_dynamo/symbolic_convert.py", line 1 in step\n'
+    done = Exit(-15, 60.0, timed_out=True)
+    assert outcome_of(done, replace(AgentNotes(True), last_breadcrumb=crumb), "", "", stacks).detail == told
 
 
 def test_a_program_whose_main_thread_ended_passes_and_one_that_failed_before_failed() -> None:

@@ -304,3 +304,25 @@ def test_what_no_process_of_the_run_is_is_not_asked_where_it_is(tmp_path: Path) 
 def test_one_that_is_at_its_time_limit_is_not_called_late(run: "Runner") -> None:
     done = launch(replace(run.request("time.sleep(60)", timeout=1.0), late=lambda: False))
     assert done.timed_out and not done.late
+
+
+SPIN = "while True: pass"
+CROWDED = f"""
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+for _ in range(2):
+    if not os.fork():
+        {SPIN}
+{SPIN}
+"""
+
+
+def test_one_that_gets_no_processor_is_waited_for_longer_and_one_that_sleeps_is_not(run: "Runner") -> None:
+    done = run(CROWDED, timeout=3.0, spare=4.0)
+    assert done.timed_out and done.seconds > 4.0 and done.starved > 1.0
+    asleep = run("time.sleep(60)", timeout=2.0, spare=4.0)
+    assert asleep.timed_out and asleep.seconds - asleep.starved < 3.0
+
+
+def test_nobody_is_waited_for_longer_than_is_to_spare(run: "Runner") -> None:
+    assert run(CROWDED, timeout=2.0, spare=1.0).seconds < 5.0
+    assert run(CROWDED, timeout=2.0).starved == 0.0

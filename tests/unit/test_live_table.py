@@ -1,5 +1,6 @@
 """The table that is shown while a run goes on: a row per rung, also of runs that began before the rungs were known."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,32 @@ def test_a_candidate_is_a_line_only_where_nothing_was_shown_for_a_while(
         "[  21.0 s] candidate 2 (one file): passes, 45.6 s",
         "[  37.0 s] candidate 4 (one file): passes, 45.6 s",
     ]
+
+
+def test_who_reads_lines_hears_what_is_waited_for_where_nothing_happens(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, beats = 100.0, []
+    monkeypatch.setattr(view.time, "monotonic", lambda: now)
+    monkeypatch.setattr(view, "beating", lambda beat: beats.append(beat) or nullcontext())
+    with _plain(plain_line, _State()) as listen:
+
+        def after(seconds: float) -> str:
+            nonlocal now
+            capsys.readouterr()
+            now += seconds
+            beats[0]()
+            return capsys.readouterr().err.strip()
+
+        listen(Event("step_started", {"step": "script"}))
+        listen(Event("probe_started", {"rung": "as_is", "name": "as_is", "timeout": 300.0}))
+        assert after(29.0) == ""
+        assert after(2.0).endswith("still running the script as it is: as_is, for 31 s (limit 300 s)")
+        assert after(10.0) == "", "one has just been said"
+        listen(Event("probe_cancelled", {"rung": "as_is", "name": "as_is"}))
+        listen(Event("step_started", {"step": "reduce"}))
+        listen(Event("asking", {"phase": "whole", "timeout": 60.0}))
+        assert after(40.0).endswith("still reducing: a candidate has run for 40 s (limit 60 s)")
+        listen(query(1))
+        listen(Event("verify_started", {"runs": 3}))
+        assert after(31.0).endswith("still reducing: verifying in 3 fresh processes")

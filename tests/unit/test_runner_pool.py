@@ -135,3 +135,24 @@ def test_one_that_is_interrupted_before_it_is_alone_keeps_nobody_out(monkeypatch
         monkeypatch.undo()
         threading.Thread(target=enter, daemon=True).start()
         assert entered.wait(10)
+
+
+class Asked(PooledRunner):
+    """Keeps what it is asked; the source is how long that hangs."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.spare = 0.0
+
+    def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
+        self.spare = query.spare
+        return CandidateResult(Outcome(OutcomeKind.HANG, float(query.source)), AgentNotes(), None, compiled=True)
+
+
+def test_what_is_starved_is_waited_for_longer_but_never_past_the_end() -> None:
+    runner = Asked()
+    assert runner.run("10", timeout=10.0).outcome.kind is OutcomeKind.HANG and runner.spare == 30.0
+    assert runner.run("120", timeout=120.0).outcome.kind is OutcomeKind.HANG and runner.spare == 90.0
+    runner.until(time.monotonic() + 15.0)
+    assert runner.run("10", timeout=10.0).outcome.kind is OutcomeKind.HANG and 4.0 < runner.spare < 5.0
+    assert runner.run("16", timeout=10.0).outcome.detail == TOO_LATE, "it was cut by the budget, not by its limit"

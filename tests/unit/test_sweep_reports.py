@@ -82,7 +82,7 @@ def many(scripts: int, clusters: int) -> SweepReport:
 def test_one_sentence_counts_bugs_and_causes_apart() -> None:
     assert summary(FOUND) == "3 of 7 scripts fail under torch.compile: 1 bug, 1 known cause"
     clean = SweepReport(2, 0, (), (result("a.py", Fate.PASSES), result("b.py", Fate.SCRIPT)))
-    assert summary(clean) == ("None of 2 scripts is known to fail under torch.compile; 1 fail uncompiled too")
+    assert summary(clean) == ("None of 2 scripts is known to fail under torch.compile; 1 fails uncompiled too")
 
 
 def test_a_failure_that_was_not_located_yet_is_not_said_to_be_the_compilers() -> None:

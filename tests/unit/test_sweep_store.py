@@ -105,3 +105,18 @@ def test_what_stands_in_the_way_of_a_sweep_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as taken:
         Store(tmp_path / "file")
     assert (used.value.why, taken.value.why) == ("Another sweep is using it.", "File exists.")
+
+
+def test_a_disk_that_is_full_is_no_bug_of_ours_and_costs_no_answer(tmp_path: Path) -> None:
+    """SQLite says the same of a database that may not grow."""
+    store = Store(tmp_path)
+    for name in ("a.py", "b.py"):
+        store.enrol(name, 0, "1", f"runs/{name}")
+    store.answer("a.py", "screen", Answer(5, 1.5, FACTS))
+    pages = store._database.execute("PRAGMA page_count").fetchone()[0]
+    store._database.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(UsageError, match="database or disk is full") as told:
+        store.answer("b.py", "screen", Answer(5, 1.5, None, "x" * 200_000))
+    assert f"--resume {tmp_path}" in told.value.next
+    store.close()
+    assert Store(tmp_path).answers("a.py") == {"screen": Answer(5, 1.5, FACTS)}

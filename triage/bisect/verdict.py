@@ -18,6 +18,7 @@ from triage.judge.likeness import same_wrongness
 from triage.judge.signature import (
     FailureSignature,
     first_words,
+    headline,
     is_user_frame,
     signature_of,
     signature_of_raised,
@@ -50,8 +51,7 @@ class Face:
 
     def line(self) -> str:
         """The failure on one line, bounded."""
-        first = first_words(self.signature.message)
-        return clip(f"{self.signature.exception_type}: {first}".rstrip(": "), 240)
+        return clip(headline(self.signature.exception_type, first_words(self.signature.message)), 240)
 
 
 @dataclass(frozen=True)

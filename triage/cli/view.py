@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from triage.cli.heartbeat import beating
 from triage.session.events import Event, Listener
 
 SPINNER = 2  # columns it takes
@@ -18,6 +19,7 @@ _CUT = "nothing is known of it"  # of a run that was ended at a limit which says
 _IDLE = "but it compiled nothing"  # so it says nothing of its rung
 OFTEN = ("query", "ablated", "part_asked")  # there are many: one is a line only after so many seconds of silence
 SILENCE = 15.0
+QUIET = 30.0  # seconds without a line, after which one says what is waited for
 MOST_NAMED = 3  # operations of a reproducer, in a line
 STEPS_TOLD = ("ablate", "diverge", "conditions")  # of which nothing else may be told for a long time
 _STEPS = {
@@ -30,41 +32,61 @@ _STEPS = {
     "blame": "searching the part of the compiler to blame",
     "diverge": "looking where values go wrong in the program's own graph",
     "conditions": "asking what the failure needs",
+    "fakes": "asking what the compiler was told of results",
+    "compare": "comparing compiled graphs with eager",
     "opcheck": "checking custom operators",
     "ways_round": "trying ways round on a copy of your script",
+    # of `triage explain`
+    "explain": "watching what is compiled",
+    "try": "trying a cure",
+    "modes": "measuring modes",
+    "profile": "profiling",
 }
 
 
 def listener_for(*, quiet: bool) -> AbstractContextManager[Listener]:
     """The listener of a run for this terminal."""
-    return listener_of(lambda console: _State(lambda: console.width), plain_line, silent=quiet)
+    return listener_of(lambda console: _State(lambda: console.width), plain_line, silent=quiet, waiting=_State())
 
 
 def listener_of(
-    view: Callable[[Any], Any], line: Callable[[Event], str | None], *, silent: bool, transient: bool = False
+    view: Callable[[Any], Any],
+    line: Callable[[Event], str | None],
+    *,
+    silent: bool,
+    transient: bool = False,
+    waiting: _State | None = None,
 ) -> AbstractContextManager[Listener]:
     """On a terminal a view that listens and renders, one `line` per event elsewhere, nothing where only the result is wanted.
 
-    `view` is made for a console; a `transient` one leaves nothing behind.
+    `view` is made for a console; a `transient` one leaves nothing behind. `waiting` knows what is waited for between two lines.
     """
     if silent:
         return contextlib.nullcontext(lambda event: None)
-    return _live(view, transient) if sys.stderr.isatty() else _plain(line)
+    return _live(view, transient) if sys.stderr.isatty() else _plain(line, waiting)
 
 
 @contextmanager
-def _plain(line: Callable[[Event], str | None]) -> Iterator[Listener]:
+def _plain(line: Callable[[Event], str | None], waiting: _State | None = None) -> Iterator[Listener]:
     began = last = time.monotonic()
 
-    def show(event: Event) -> None:
+    def say(text: str | None) -> None:
         nonlocal last
-        now = time.monotonic()
-        text = line(event) if event.kind not in OFTEN or now - last >= SILENCE else None
         if text:
-            last = now
-            print(f"[{now - began:6.1f} s] {text}", file=sys.stderr, flush=True)  # noqa: T201
+            last = time.monotonic()
+            print(f"[{last - began:6.1f} s] {text}", file=sys.stderr, flush=True)  # noqa: T201
 
-    yield show
+    def show(event: Event) -> None:
+        if waiting is not None:
+            waiting.listen(event)
+        say(line(event) if event.kind not in OFTEN or time.monotonic() - last >= SILENCE else None)
+
+    def still() -> None:
+        if waiting is not None and time.monotonic() - last >= QUIET:
+            say(waiting.waits_for())
+
+    with beating(still):
+        yield show
 
 
 def plain_line(event: Event) -> str | None:
@@ -190,6 +212,7 @@ class _State:
         self.detail = ""
         self.queries = 0
         self.directory = ""
+        self.asked: tuple[float, float] | None = None  # when candidates were begun that may hang, and their limit
         self.news = ""  # the latest of what the run will end in
         self.ended = False
 
@@ -198,7 +221,7 @@ class _State:
         if event.kind == "run_started":
             self.directory = facts["directory"]
         elif event.kind == "step_started":
-            self.step, self.detail = _STEPS.get(facts["step"], facts["step"]), ""
+            self.step, self.detail, self.asked = _STEPS.get(facts["step"], facts["step"]), "", None
         elif event.kind == "ladder":
             known = self.rows  # also of runs that began beside the first one
             self.rows = {name: known.get(name, {}) for name in facts["rungs"]}
@@ -219,8 +242,11 @@ class _State:
             row = self.rows.setdefault(facts["rung"], {})
             row.pop("running", None)
             row.update(facts)
+        elif event.kind == "asking":
+            self.asked = time.monotonic(), facts["timeout"]
         elif event.kind == "query":
             self.queries += 1
+            self.asked = None
             self.detail = f"{self.queries} candidates tried" + (
                 f", {facts['left']} ops left" if facts.get("left") else ""
             )
@@ -240,10 +266,26 @@ class _State:
         if self.ended:
             return table
         elapsed = time.monotonic() - self.began
-        line = Text(f"{self.step}  {elapsed:.0f} s  {self.detail}")
+        line = Text("  ".join(filter(None, [self.step, f"{elapsed:.0f} s", self.detail, self._asked_for()])))
         line.truncate(self.width() - SPINNER, overflow="ellipsis")
         news = [Text(self.news, "bold", overflow="fold")] if self.news else []
         return Group(table, *news, Spinner("dots", text=line))
+
+    def _asked_for(self) -> str:
+        """Of candidates that may hang."""
+        if self.asked is None:
+            return ""
+        seconds, limit = time.monotonic() - self.asked[0], f"limit {self.asked[1]:.0f} s"
+        busy = ", more as the machine is busy" if seconds > self.asked[1] + 1.0 else ""
+        return f"a candidate has run for {seconds:.0f} s ({limit}{busy})"
+
+    def waits_for(self) -> str:
+        """What is waited for, and for how long, in a line."""
+        now = time.monotonic()
+        runs = {name: row for name, row in list(self.rows.items()) if "running" in row}
+        told = [f"{name}, for {now - row['running']:.0f} s (limit {row['limit']:.0f} s)" for name, row in runs.items()]
+        told = told or list(filter(None, [self._asked_for() or self.detail]))
+        return f"still {self.step}{': ' if told else ''}{'; '.join(told)}"
 
 
 def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:

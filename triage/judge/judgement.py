@@ -18,7 +18,10 @@ from triage.model.stage import OutcomeKind, Verdict
 
 @dataclass(frozen=True)
 class CandidateResult:
-    """Facts about one run of a candidate. `compiled` is False where it ended before its first use of torch.compile."""
+    """Facts about one run of a candidate. `compiled` is False where it ended before its first use of torch.compile.
+
+    `seconds` are those of a machine that is not busy: not those in which it waited for a processor.
+    """
 
     outcome: Outcome
     notes: AgentNotes

@@ -11,16 +11,22 @@ from dataclasses import dataclass
 from triage.judge.judgement import CandidateResult, Judgement, another_failure, without_failure
 from triage.judge.likeness import same_failure
 from triage.judge.signature import FailureSignature
+from triage.judge.stacks import part_of_hang
 from triage.model.stage import Verdict
 from triage.model.text import clip
 
 
 @dataclass(frozen=True)
 class SignatureOracle:
-    """Judges by the failure signature alone. `compiled`: only what failed after its first use of torch.compile counts."""
+    """Judges by the failure signature alone. `compiled`: only what failed after its first use of torch.compile counts.
+
+    `part` is that of the compiler in which a hang stood still (`stacks.part_of_hang`), where that is known: what is slow in
+    another part is no such hang.
+    """
 
     signature: FailureSignature
     compiled: bool = True
+    part: str = ""
 
     def judge(self, result: CandidateResult) -> Judgement:
         if (innocent := without_failure(result, "passes")) is not None:
@@ -30,6 +36,9 @@ class SignatureOracle:
         if result.signature is None:
             return Judgement(Verdict.UNRESOLVED, f"ended as {result.outcome.kind.value}, with nothing to know it by")
         if same_failure(result.signature, self.signature):
+            elsewhere = part_of_hang(result.outcome) if self.part else ""
+            if elsewhere not in ("", self.part):
+                return Judgement(Verdict.UNRESOLVED, f"hangs in another part of the compiler: {elsewhere}")
             return Judgement(Verdict.SAME_FAILURE, "the same failure")
         return another_failure(result, self.signature, f"another failure: {_face(result)}")
 

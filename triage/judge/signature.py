@@ -59,6 +59,7 @@ _CHECKING = re.compile(r"/(?:torch/testing|torch/_numpy/testing|numpy/testing|un
 _TRACED = re.compile(r'^(?:\[(?:rank|default)\d+\]:)*\s*File "([^"\n]+)", line (\d+), in (\w+)$', re.MULTILINE)
 _ABORT_LINE = re.compile(r"what\(\):\s*(.*)")
 ENDED = "after the end of the program"  # while Python lets go of what it held
+TRACES = "Dynamo traces the program"  # as its stack tells: no agent says so
 # What the agent last said before a crash or a hang, as phases: the words for them differ from process to process.
 _PHASES = (
     (re.compile(r"\b(?:run graph \S+|run of the \w+ graph(?: \S+)?)"), "running compiled code"),
@@ -70,6 +71,7 @@ _PHASES = (
     ),
     (re.compile(r"\bgraph \S+ (?:compiled|ran)\b"), "outside compiled code"),
     (re.compile(ENDED), ENDED),
+    (re.compile(TRACES), "tracing"),
 )
 
 
@@ -144,6 +146,7 @@ _WORKER = re.compile(
 # `torch/_inductor/runtime/compile_tasks.py`: Python refuses the module that Inductor wrote, whose name is another each time.
 _WRITTEN = re.compile(r"Failed to import \S+\.py\n(?P<said>\w+: .+?)(?: \(\w+\.py, line \d+\))?(?:\n|\Z)")
 _CALLED_WITH_TEXT = re.compile(r"(?P<type>\w+)\(\[?(?P<quote>['\"])(?P<said>.*)(?P=quote)\]?\)")
+_LOWERED = re.compile(r"target: (\S+)")  # as `skeleton.telling_lines` leaves it of a LoweringException
 _GENERATED = re.compile(r"^kernel, \S+\.cpp:\d+, ")  # where a check of a compiled kernel stands: in a file that is gone
 _DIRECTORIES = re.compile(r"(?<![\w./~])(?:~|\.{1,2})?/(?:[^\s/:'\"]+/)+(?=[^\s/])")
 
@@ -227,8 +230,12 @@ def asserted(kind: str, told: str) -> str:
 def headline(kind: str, message: str) -> str:
     """`RuntimeError: its message`, `SIGSEGV while running compiled code`: what fails, as a reader is told.
 
-    A crash and a hang have no message of their own but the agent's last word, which stands here as the phase it tells of.
+    A crash and a hang have no message of their own but the agent's last word, which stands here as the phase it tells of; nor
+    has an `assert` in a lowering, of which the operator is all that is known.
     """
+    lowered = _LOWERED.fullmatch(message)
+    if lowered is not None:
+        return f"{kind} in the lowering of {lowered[1]}"
     phase = next((name for pattern, name in _PHASES if pattern.fullmatch(message)), None)
     if phase is not None:
         return f"{kind} {phase}" if phase.startswith(("outside", "after")) else f"{kind} while {phase}"

@@ -5,10 +5,18 @@ from __future__ import annotations
 import re
 
 from triage.judge.signature import is_agent_frame, is_user_frame
-from triage.model.outcome import Frame
+from triage.model.outcome import Frame, Outcome
 
 _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$')
 _COMPILER = re.compile(r"/torch/(?:_dynamo|_functorch|_inductor)/")
+# Where a compile is, the innermost part first; and the words for what builds kernels, in a process of ours that tells it.
+_PARTS = (
+    ("building kernels", re.compile(r"/torch/_inductor/(?:cpp_builder|async_compile)\.py$")),
+    ("Inductor", re.compile(r"/torch/_inductor/")),
+    ("AOTAutograd", re.compile(r"/torch/_functorch/")),
+)
+_BUILDS = "build of the "
+_COMPILES = re.compile(r"(?:inductor compiles|(?:lowering|scheduling|codegen|build) of the|compile graph) ")
 _HEADER = "most recent call first"
 _CRASHED = "Current thread "  # the one that a fatal signal came to
 
@@ -41,3 +49,13 @@ def program_thread(stacks: str) -> tuple[Frame, ...]:
     found = [thread for thread in reversed(threads) if any(map(is_user_frame, thread))]
     within = (thread for thread in found if any(_COMPILER.search(frame.file) for frame in thread))
     return next(within, found[0] if found else ())
+
+
+def part_of_hang(outcome: Outcome) -> str:
+    """In which part of the compiler a compile hangs; empty of what is no compile, and where that is not known."""
+    if not _COMPILES.match(outcome.detail):
+        return ""
+    if outcome.detail.startswith(_BUILDS):
+        return _PARTS[0][0]
+    files = [frame.file.replace("\\", "/") for frame in program_thread(outcome.stacks)]
+    return next((name for name, pattern in _PARTS if any(map(pattern.search, files))), "")

@@ -88,6 +88,12 @@ class Outcome:
     detail: str = ""  # the telling line of stderr for a crash, the phase for a hang, the reason for `invalid`
     stacks: str = ""  # faulthandler stacks, where there are any
     late: bool = False  # of a hang: it was ended before its limit, as it could not but hang (`locate/lateness.py`)
+    starved: float = 0.0  # of its seconds, those in which it waited for a processor, where that was looked at
+
+    @property
+    def own_seconds(self) -> float:
+        """What it would have taken on a machine that is not busy, as limits count."""
+        return self.seconds - self.starved
 
     @property
     def failed(self) -> bool:

@@ -111,6 +111,12 @@ class Forks:
         if number is not None:
             self._send({"op": "cancel", "id": number})
 
+    def extend(self, future: Future[ForkExit], seconds: float) -> None:
+        """Wait so much longer for the candidate of this future, if it still runs."""
+        number = self._number_of(future)
+        if number is not None:
+            self._send({"op": "extend", "id": number, "seconds": seconds})
+
     def ask_to_end(self) -> None:
         """End it, and all that runs in it: it is not waited for."""
         self._send({"op": "end"})  # where its requests end without that we were killed, and it clears up after us

@@ -12,7 +12,7 @@ from typing import Any
 
 from triage.judge.device import with_words_of_output
 from triage.judge.equivalences import TORN
-from triage.judge.signature import ENDED, is_user_frame
+from triage.judge.signature import ENDED, TRACES, is_user_frame
 from triage.judge.skeleton import short_type
 from triage.model import accuracy
 from triage.model.accuracy import WrongResult
@@ -43,6 +43,7 @@ _LATE_DUMP = re.compile(r"^Timeout \(\d+:\d\d:\d\d", re.MULTILINE)  # as faultha
 # A backend of a program's own, on AOTAutograd, is called so where its forward graph has run (torch 2.1 and newer).
 _COMPILES_BACKWARD = re.compile(r'/_dynamo/backends/common\.py", line \d+ in _wrapped_bw_compiler$', re.MULTILINE)
 _RAN = re.compile(r"graph (\S+) (?:compiled|ran)")
+_TRACES = re.compile(r'/torch/_dynamo/symbolic_convert\.py"')  # on the stack only while it follows the program
 _LOG_LINE = re.compile(r"[VDIWE]\d{4} \d\d:\d\d:\d\d")
 # Raised by a program because a process that it started failed: the failure is that process's.
 _LAUNCHERS = (
@@ -91,6 +92,7 @@ def _ended(done: Exit, notes: AgentNotes, stdout: str, stderr: str, stacks: str,
         "exit_code": done.code,
         "signal": done.signal_name,
         "stacks": stacks,
+        "starved": done.starved,
     }
     if done.error is not None and done.code is None:
         return Outcome(OutcomeKind.CRASH if notes.started else OutcomeKind.INVALID, detail=done.error, **base)
@@ -106,9 +108,9 @@ def _ended(done: Exit, notes: AgentNotes, stdout: str, stderr: str, stacks: str,
             return Outcome(_kind(exception), exception=exception, **base)
         if notes.main_ended:
             return Outcome(OutcomeKind.OK, detail="its main thread had ended; other threads went on", **base)
-        return Outcome(
-            OutcomeKind.HANG, detail=_last_heard(notes, stacks) or "no compilation had begun", late=done.late, **base
-        )
+        outside = not notes.last_breadcrumb or _RAN.fullmatch(notes.last_breadcrumb)
+        heard = TRACES if outside and _TRACES.search(stacks) else _last_heard(notes, stacks)
+        return Outcome(OutcomeKind.HANG, detail=heard or "no compilation had begun", late=done.late, **base)
     launchers = next(filter(_is_launchers, failures), None)
     if ended is None and launchers is not None:
         died = _CHILD_SIGNAL.search(launchers.message)

@@ -21,13 +21,15 @@ from functools import partial
 from pathlib import Path
 
 from triage.probe import supervisor
+from triage.probe.starvation import Starved
 
 MARKER = supervisor.MARKER
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What to run. `timeout` is in seconds; output is kept in the files `stdout` and `stderr`, each bounded to 4 MiB.
+    """What to run. `timeout` is in seconds, and up to `spare` more in which it waited for a processor; output is kept in the
+    files `stdout` and `stderr`, each bounded to 4 MiB.
 
     `stdin` is a file whose contents the target reads; without one its input is empty.
     """
@@ -38,6 +40,7 @@ class Launch:
     stdout: Path
     stderr: Path
     timeout: float = 300.0
+    spare: float = 0.0
     grace: float = 2.0
     stdin: Path | None = None
     channel: Path | None = None  # of agents that write down their stacks when they are asked to, at the time limit
@@ -58,6 +61,7 @@ class Exit:
     error: str | None = None
     late: bool = False  # `timed_out`, before the limit
     told_at: float | None = None  # where `timed_out`: what it says later, it says because it is told to end
+    starved: float = 0.0  # of its seconds, those in which it waited for a processor, where that was looked at
 
     @property
     def signal_name(self) -> str | None:
@@ -111,7 +115,7 @@ def launch(request: Launch, cancel: Cancel | None = None) -> Exit:
     )
     kept = False
     try:
-        done = _converse(keeper, body, began, cancel, request.late)
+        done = _converse(keeper, body, began, cancel, request)
         kept = request.keep is not None and not done.cancelled and request.keep(partial(_let_go, keeper, identity))
         return done
     finally:
@@ -124,7 +128,7 @@ def _converse(
     body: dict[str, object],
     began: float,
     cancel: Cancel | None,
-    late: Callable[[], bool] | None,
+    request: Launch,
 ) -> Exit:
     assert keeper.stdin is not None and keeper.stdout is not None
     with contextlib.suppress(BrokenPipeError):
@@ -133,15 +137,18 @@ def _converse(
     answer: list[bytes] = []
     reader = threading.Thread(target=lambda: answer.append(keeper.stdout.readline()), daemon=True)  # type: ignore[union-attr]
     reader.start()
-    told = False
+    told, more, starved = False, 0, Starved()
     while reader.is_alive():
         reader.join(0.05)
         if cancel is not None and cancel.is_set() and not told:
             told = True
             _cut(keeper)
-        if late is not None and not told and late():
+        if request.late is not None and not told and request.late():
             told = True
-            _say_late(keeper)
+            _say(keeper, supervisor.LATE)
+        if request.spare and more + 1 <= min(starved.look(keeper.pid), request.spare):
+            more += 1
+            _say(keeper, supervisor.MORE)
     if answer and answer[0].strip():
         facts = json.loads(answer[0])
         return Exit(
@@ -152,13 +159,14 @@ def _converse(
             error=facts.get("error"),
             late=bool(facts.get("late")),
             told_at=facts.get("told_at"),
+            starved=starved.seconds,
         )
     return Exit(None, time.monotonic() - began, error="the target killed the process that was watching it")
 
 
-def _say_late(keeper: subprocess.Popen[bytes]) -> None:
+def _say(keeper: subprocess.Popen[bytes], word: bytes) -> None:
     with contextlib.suppress(OSError, ValueError):
-        keeper.stdin.write(b"\n")  # type: ignore[union-attr]
+        keeper.stdin.write(word)  # type: ignore[union-attr]
         keeper.stdin.flush()  # type: ignore[union-attr]
 
 

@@ -51,6 +51,7 @@ class ProbeRequest:
     rung: str | None
     timeout: float
     directory: Path  # the run directory
+    spare: float = 0.0  # seconds besides, for those in which it waits for a processor
     capture: bool = False
     record_values: bool = False
     stop_after: BoundaryPoint | None = None
@@ -239,6 +240,7 @@ def _launch(request: ProbeRequest, stage: Stage, stdout: Path, stderr: Path) -> 
         stdout,
         stderr,
         request.timeout,
+        request.spare,
         stdin=target.stdin,
         channel=stage.channel,
         late=late,

@@ -25,8 +25,9 @@ HEAD_BYTES = 2 * 1024 * 1024
 TAIL_BYTES = 2 * 1024 * 1024
 MARKER = "TRIAGE_PROBE_ID"
 STACKS_SIGNAL = getattr(signal, "SIGRTMAX", 0)  # no program is known to want it; 0 where a system has none
-STACKS_SECONDS = 0.5
+STACKS_SECONDS, MOST_STACKS_SECONDS = 0.5, 3.0  # the latter on a machine that is busy
 KEEP_SECONDS = 0.05
+LATE, MORE = b"\n", b"+"  # what triage says on the lifeline; the latter gives a second more
 
 
 def become_subreaper() -> None:
@@ -209,11 +210,11 @@ def _reap(process: "subprocess.Popen[bytes]") -> None:
 
 
 def lifeline() -> "str | None":
-    """What the other end says: `cut` where triage has gone or wants no answer (end of file), `late` (any byte), or nothing."""
+    """What the other end says: `cut` where triage has gone or wants no answer (end of file), `late`, `more`, or nothing."""
     ready, _, _ = select.select([0], [], [], 0)
     if not ready:
         return None
-    return "late" if os.read(0, 1) else "cut"
+    return {b"": "cut", MORE: "more"}.get(os.read(0, 1), "late")
 
 
 def ask_for_stacks(channel: Path, identity: str) -> None:
@@ -222,15 +223,24 @@ def ask_for_stacks(channel: Path, identity: str) -> None:
     The number of a process that has ended may be that of another one by now: only our own are asked, where that can be told.
     """
     own = marked_processes(identity) if Path("/proc/self/environ").exists() else None
-    asked = False
+    asked = []
     for path in channel.glob("stacks-*.txt"):
         with contextlib.suppress(OSError, ValueError):
             pid = int(path.stem.rpartition("-")[2])
             if own is None or pid in own:
                 os.kill(pid, STACKS_SIGNAL)
-                asked = True
+                asked.append(path)
+    limit = time.monotonic() + MOST_STACKS_SECONDS
     if asked:
         time.sleep(STACKS_SECONDS)
+    while any(_is_empty(path) for path in asked) and time.monotonic() < limit:
+        time.sleep(0.05)
+
+
+def _is_empty(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return path.stat().st_size == 0
+    return False
 
 
 def keep(request: dict[str, Any]) -> None:
@@ -252,7 +262,7 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
     """Run the request to its end. The answer has exit_code (negative for a signal), seconds, timed_out (late, where it was told
     so before the limit, with told_at, the time on the clock when that began), cancelled.
     """
-    began = time.monotonic()
+    began, limit = time.monotonic(), request["timeout"]
     try:
         with Path(request.get("stdin") or os.devnull).open("rb") as stdin:
             process = subprocess.Popen(
@@ -272,11 +282,13 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
     told = None
     pause = 0.002
     while process.poll() is None:
-        if time.monotonic() - began > request["timeout"]:
+        if time.monotonic() - began > limit:
             timed_out = True
             break
         told = lifeline()
-        if told is not None:
+        if told == "more":
+            limit += 1.0
+        elif told is not None:
             timed_out, cancelled = told == "late", told == "cut"
             break
         time.sleep(pause)

@@ -196,10 +196,10 @@ class _Choice:
         left_out = [one_line(signature) for signature, text in others if text is None]
         return replace(best, others=kept, notes=(*best.notes, *([told_of(left_out)] if left_out else [])))
 
-    def _verified(self, reduction: Reduction, oracle: Oracle) -> Reproduced:
+    def _verified(self, reduction: Reduction, oracle: Oracle, *, unlikely: bool = False) -> Reproduced:
         if reduction.enough:
             return as_it_is(reduction, Verification())
-        return verified(reduction, self.problem, oracle, self.verify, self.resources.emit)
+        return verified(reduction, self.problem, oracle, self.verify, self.resources.emit, unlikely=unlikely)
 
     def _larger_if_need_be(self, smallest: Reproduced, reduction: Reduction, oracle: Oracle) -> Reproduced:
         """Where the smallest does not hold, or may show another failure: a larger one that does not, if there is one."""
@@ -207,7 +207,7 @@ class _Choice:
             return smallest
         notes = (*reduction.notes, _why_not(smallest))
         larger = [replace(other, notes=notes) for other in reduction.larger]
-        ask = partial(self._verified, oracle=oracle)
+        ask = partial(self._verified, oracle=oracle, unlikely=True)
         return _smallest_that_holds(larger, ask, self.resources.budget) or smallest
 
     def _unverified(self, reduction: Reduction) -> Reproduced:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from triage.judge.judgement import CandidateResult, Oracle
 from triage.judge.signature import FailureSignature, one_line
@@ -77,19 +78,36 @@ class Reproduced(Verification, Reduction):
 
 
 def verified(
-    found: Reduction, problem: Problem, oracle: Oracle, verify: Verifier, emit: Callable[..., None]
+    found: Reduction,
+    problem: Problem,
+    oracle: Oracle,
+    verify: Verifier,
+    emit: Callable[..., None],
+    *,
+    unlikely: bool = False,
 ) -> Reproduced:
     """Run the reduction's script in fresh processes and count how often it fails the same way.
 
-    The operations of a script that was reduced as text are those of its failing graph, where the failure has one.
+    One of which that is `unlikely` is run once first, and no more where it does not. The operations of a script that was reduced
+    as text are those of its failing graph, where the failure has one.
     """
     has_graph = problem.stage is not Stage.DYNAMO and not problem.signature.is_of_tracing
     private = found.private is not None
-    count = counted(found.private or found.source, oracle, verify, emit, problem, private=private)
+    ask = partial(_once_first, verify, oracle) if unlikely else verify
+    count = counted(found.private or found.source, oracle, ask, emit, problem, private=private)
     found = replace(found, source=with_own_error(found.source, problem.signature, count.error))
     if found.ops is None and count.seen_graph is not None and has_graph:
         return as_it_is(replace(found, ops=count_ops(count.seen_graph, unused=True)), count)
     return as_it_is(found, replace(count, seen_graph=None))
+
+
+def _once_first(verify: Verifier, oracle: Oracle, source: str, runs: int) -> FreshRuns:
+    """What `verify` gives; no more than the first run where that does not fail the same way."""
+    first = verify(source, 1)
+    if not any(oracle.judge(result).verdict is Verdict.SAME_FAILURE for result in first.results):
+        return first
+    more = verify(source, runs - 1)
+    return FreshRuns([*first.results, *more.results], more.control or first.control, more.own or first.own)
 
 
 def with_own_error(source: str, signature: FailureSignature, error: str) -> str:

@@ -139,7 +139,7 @@ def _hangs_in_compile(report: TriageReport) -> bool:
     found = report.signature
     if report.verdict.symptom is not Symptom.HANG or found is None:
         return False
-    return headline(found.exception_type, found.message).endswith("while compiling")
+    return headline(found.exception_type, found.message).endswith(("while compiling", "while tracing"))
 
 
 def telling_workarounds(report: TriageReport) -> tuple[str, ...]:

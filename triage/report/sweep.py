@@ -26,8 +26,9 @@ FATES = {
     Fate.KNOWN: "fail for a known cause",
     Fate.SCRIPT: "fail uncompiled too",
     Fate.UNUSABLE: "could not be run",
-    Fate.UNKNOWN: "were not run to an end",
+    Fate.UNKNOWN: "not run to an end",
 }
+_OF_ONE = {"pass": "passes", "fail": "fails", "differ": "differs"}
 DIFFERENCES = {
     "new": "fail now and did not",
     "changed": "fail in another way than they did",
@@ -43,7 +44,7 @@ def summary(found: SweepReport) -> str:
         none = f"None of {found.scripts} scripts is" if found.scripts > 1 else "The script is not"
         told = f"{none} known to fail under torch.compile"
         others = Counter(result.fate for result in found.results if result.fate not in (Fate.PASSES, Fate.ROUNDING))
-        return told + "".join(f"; {count} {FATES[fate]}" for fate, count in others.items())
+        return told + "".join(f"; {_so_many(count, fate)}" for fate, count in others.items())
     causes = len({cluster.known_cause for cluster in found.clusters if cluster.known_cause})
     bugs = found.bugs
     parts = [plural(len(bugs), "bug")] if bugs else []
@@ -54,6 +55,13 @@ def summary(found: SweepReport) -> str:
     if unlocated:
         told += f"; the stage of {unlocated} is not known, so it may not be torch.compile that fails there"
     return told
+
+
+def _so_many(count: int, fate: Fate) -> str:
+    """`2 fail at times`, `1 fails at times`."""
+    verb, *rest = FATES[fate].split(" ")
+    verb = _OF_ONE.get(verb, verb) if count == 1 else verb
+    return " ".join([str(count), verb, *rest])
 
 
 def stage_of(cluster: Cluster) -> str:
@@ -94,7 +102,7 @@ def _parts(found: SweepReport) -> Iterator[str]:
 
 def _counts(found: SweepReport) -> str:
     fates = Counter(result.fate for result in found.results)
-    told = ", ".join(f"{fates[fate]} {word}" for fate, word in FATES.items() if fates[fate])
+    told = ", ".join(_so_many(fates[fate], fate) for fate in FATES if fates[fate])
     surroundings = ", ".join(f"{name} {value}" for name, value in found.environment.items())
     return prose(f"{told}. {surroundings}.".removesuffix(" ."))
 
@@ -166,7 +174,7 @@ def _known(causes: Sequence[Cluster]) -> Iterator[str]:
 def _others(fate: Fate, results: Sequence[ScriptResult]) -> Iterator[str]:
     if results:
         told = {result.script: result.note or result.headline for result in results}
-        yield _folded(f"{len(results)} {FATES[fate]}", _listed(list(told), told))
+        yield _folded(_so_many(len(results), fate), _listed(list(told), told))
 
 
 def _listed(scripts: Sequence[str], told: dict[str, str] | None = None) -> list[str]:

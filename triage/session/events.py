@@ -31,6 +31,7 @@ Listener = Callable[[Event], None]
 
 
 FAILED = "listener_failed"
+LAST_EVENTS = ("run_ended", "bisect_ended")
 
 
 class Emitter:
@@ -69,7 +70,7 @@ class Emitter:
 class Journal:
     """Appends every event to `journal.jsonl`, flushed as it is learned.
 
-    It owns the file while its process lives, so that a run that was killed is told from one that goes on.
+    It owns the file until the run has ended, or its process, so that a run that was killed is told from one that goes on.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,7 +79,10 @@ class Journal:
 
     def __call__(self, event: Event) -> None:
         self._append(event)
-        if self._owned is None and (file := own(self._path)) is not None:
+        if event.kind in LAST_EVENTS and self._owned is not None:
+            self._owned()
+            self._owned = None
+        elif event.kind not in LAST_EVENTS and self._owned is None and (file := own(self._path)) is not None:
             self._owned = weakref.finalize(self, os.close, file)
 
     def _append(self, event: Event) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from triage.environments.files import JOURNAL, check_writable
+from triage.environments.files import JOURNAL, check_writable, owned
 from triage.environments.machine import kept_in
 from triage.errors import UsageError, written
 from triage.model.stage import Verdict
@@ -110,13 +110,24 @@ def open_session(settings: Settings, label: str, cwd: Path, emit: Emitter) -> Se
 def reopen_session(
     settings: Settings, directory: Path, emit: Emitter, recalled: Mapping[str, Verdict], verified: Mapping[str, Any]
 ) -> Session:
-    """Go on in the directory of an earlier run. Raises UsageError where it cannot be written."""
+    """Go on in the directory of an earlier run. Raises UsageError where it cannot be written, or that run goes on."""
+    refuse_where_another_goes_on(directory)
     with written(f"The run directory {directory}", "Start anew: triage run SCRIPT"):
         check_writable(directory)
     emit.add(Journal(directory / JOURNAL))
     return Session(
         directory, settings, emit, Clock(settings.budget), neutral_store(), recalled=recalled, verified=verified
     )
+
+
+def refuse_where_another_goes_on(directory: Path) -> None:
+    """Raises UsageError where a living process is at work in this directory: two would write over each other's answers."""
+    if owned(directory / JOURNAL):
+        raise UsageError(
+            what=f"{directory} cannot be gone on with now.",
+            why="Another triage is at work there.",
+            next="Wait for its end, or end it; or choose another directory with --out.",
+        )
 
 
 def neutral_store() -> Path | None:

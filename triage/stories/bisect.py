@@ -39,7 +39,7 @@ from triage.report.writing import writing
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.directory import hide_from_git, name_of_run
 from triage.session.events import Emitter, Journal
-from triage.session.session import Session, neutral_store, open_session
+from triage.session.session import Session, neutral_store, open_session, refuse_where_another_goes_on
 from triage.session.settings import Settings
 from triage.stories.bisect_subject import Subject, find_subject
 
@@ -68,12 +68,15 @@ def bisect(
     Raises TriageError where it cannot be answered at all.
     """
     earlier = load(resume) if resume is not None else _unfinished(ask, settings)
+    place = resume if resume is not None else settings.out
+    if earlier is not None and place is not None:
+        refuse_where_another_goes_on(place)
     ask = earlier.ask if earlier is not None else ask
     subject = find_subject(ask.words, ask.module, ask.raw, Path(ask.cwd))
     python = find_python(None)
     check_syntax(subject.target(python))  # before anything is installed
     setup = _set_up(ask, subject, python, earlier, cache_limit)
-    session = _session(subject, settings, emit, resume if resume is not None else settings.out, earlier is not None)
+    session = _session(subject, settings, emit, place, earlier is not None)
     digest = digest_of(subject.target(python).script, ask.words)
     kept = earlier if earlier is not None and earlier.digest == digest else None
     hunt = Hunt(

@@ -14,6 +14,7 @@ from triage.judge.judgement import Oracle
 from triage.judge.oracle import SignatureOracle
 from triage.judge.printed import judged_beside
 from triage.judge.signature import FailureSignature
+from triage.judge.stacks import part_of_hang
 from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
 from triage.model.stage import Stage
 from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Unreduced, choose
@@ -86,7 +87,10 @@ class _Reproduction:
             return PrintedOracle(signature)
         if self.compared:
             return ComparisonOracle(signature)
-        return SignatureOracle(signature, compiled=self.conclusion.door is None)
+        outcome = self.conclusion.outcome
+        stood = outcome is not None and outcome.late  # else it may be one compile after the other that has no end
+        part = part_of_hang(outcome) if outcome is not None and stood else ""
+        return SignatureOracle(signature, compiled=self.conclusion.door is None, part=part)
 
     def reduce(self) -> None:
         """Let the engines reduce, and keep what holds in fresh processes; else a note says what is left to the reader."""

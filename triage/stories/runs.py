@@ -23,10 +23,10 @@ from triage.model.report import TriageReport
 from triage.model.stage import Symptom
 from triage.report.store import report_in
 from triage.report.writing import load_sweep
+from triage.session.events import LAST_EVENTS
 from triage.sweep import store as sweeps
 
 FIRST_EVENTS = ("run_started", "bisect_started", "stdin_kept")
-LAST_EVENTS = ("run_ended", "bisect_ended")
 # Seconds: where nobody tells whether the process of a run lives, one that wrote within this time may go on.
 STILL = 3600.0
 

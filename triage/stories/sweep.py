@@ -20,7 +20,7 @@ from triage.probe.forkclient import CannotForkError
 from triage.probe.lending import ADDRESS, Lender
 from triage.probe.target import find_python
 from triage.report.redact import Redactor, redactor_here
-from triage.report.writing import write_sweep
+from triage.report.writing import write_sweep, writing
 from triage.session.events import Emitter
 from triage.session.session import neutral_store
 from triage.session.settings import Settings
@@ -140,7 +140,8 @@ class _Sweeping:
 
     def _submit(self, name: str, which: Pass) -> None:
         directory = self.folder / self.scripts[name].directory
-        directory.parent.mkdir(parents=True, exist_ok=True)
+        with writing(directory.parent):
+            directory.parent.mkdir(parents=True, exist_ok=True)
         task = work(name, self._jobs[name], which, directory, self._limits())
         if which is not Pass.WHOLE:
             task = replace(task, env=self._lent(self._jobs[name]))

@@ -9,7 +9,7 @@ import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,9 @@ class Store:
             self._database.execute("PRAGMA synchronous=NORMAL")
             self._database.executescript(_TABLES)
             self._check_version()
+        except UsageError:
+            self._owner.close()
+            raise
         except sqlite3.Error as error:
             self._owner.close()
             raise UsageError(
@@ -102,26 +105,37 @@ class Store:
             self._database.close()
         self._owner.close()
 
+    def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Raises UsageError where the disk is full, say: what was answered before is safe, and can be gone on with."""
+        try:
+            return self._database.execute(statement, values)
+        except sqlite3.Error as error:
+            raise UsageError(
+                what=f"{self.folder / NAME} cannot be read or written any more.",
+                why=f"SQLite says: {error}.",
+                next=f"Once that is mended, go on: triage sweep --resume {self.folder}",
+            ) from error
+
     def about(self, name: str) -> Any:
         """What was noted under this name; None where nothing was."""
-        row = self._database.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
+        row = self._execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
         return json.loads(row[0]) if row is not None else None
 
     def note(self, name: str, value: Any) -> None:
-        self._database.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, json.dumps(value)))
+        self._execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, json.dumps(value)))
 
     def enrol(self, name: str, place: int, digest: str, directory: str) -> str:
         """Take a job in; the directory that is its own. What is known of it is forgotten where its digest is another one."""
-        row = self._database.execute("SELECT digest, directory FROM jobs WHERE name = ?", (name,)).fetchone()
+        row = self._execute("SELECT digest, directory FROM jobs WHERE name = ?", (name,)).fetchone()
         if row is not None and row[0] == digest:
-            self._database.execute("UPDATE jobs SET place = ? WHERE name = ?", (place, name))
+            self._execute("UPDATE jobs SET place = ? WHERE name = ?", (place, name))
             return str(row[1])
         if row is not None:
             directory = f"{directory}-{self._attempt()}"  # the earlier run stays where it is
         with self._whole():
             self._remember(name)
-            self._database.execute("DELETE FROM answers WHERE name = ?", (name,))
-            self._database.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", (name, place, digest, directory))
+            self._execute("DELETE FROM answers WHERE name = ?", (name,))
+            self._execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", (name, place, digest, directory))
         return directory
 
     def _attempt(self) -> int:
@@ -133,28 +147,28 @@ class Store:
     def forget(self) -> None:
         """Every answer: all is to be asked anew, in directories of its own, as the earlier ones would answer from memory."""
         with self._whole():
-            for (name,) in self._database.execute("SELECT DISTINCT name FROM answers").fetchall():
+            for (name,) in self._execute("SELECT DISTINCT name FROM answers").fetchall():
                 self._remember(name)
-            self._database.execute("DELETE FROM answers")
-            self._database.execute("UPDATE jobs SET digest = 'forgotten at ' || ?", (str(time.time()),))
+            self._execute("DELETE FROM answers")
+            self._execute("UPDATE jobs SET digest = 'forgotten at ' || ?", (str(time.time()),))
 
     def _remember(self, name: str) -> None:
         """Of answers that are about to be forgotten: that it failed."""
         if any(answer.facts is not None and answer.facts.fate.ended_badly for answer in self.answers(name).values()):
-            self._database.execute("INSERT OR REPLACE INTO failed VALUES (?)", (name,))
+            self._execute("INSERT OR REPLACE INTO failed VALUES (?)", (name,))
 
     def failed_before(self, name: str) -> bool:
         """Whether it failed in an earlier attempt, whose answers are forgotten."""
-        return self._database.execute("SELECT 1 FROM failed WHERE name = ?", (name,)).fetchone() is not None
+        return self._execute("SELECT 1 FROM failed WHERE name = ?", (name,)).fetchone() is not None
 
     def answer(self, name: str, which: str, answer: Answer) -> None:
         facts = json.dumps(encode(answer.facts)) if answer.facts is not None else None
         row = (name, which, answer.code, answer.seconds, facts, answer.error, time.time())
-        self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        self._execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def answers(self, name: str) -> dict[str, Answer]:
         """By pass, in the order in which they were given."""
-        rows = self._database.execute(
+        rows = self._execute(
             "SELECT pass, code, seconds, facts, error FROM answers WHERE name = ? ORDER BY ended", (name,)
         )
         found = {}
@@ -166,10 +180,11 @@ class Store:
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            self._database.execute("ROLLBACK")
+            with contextlib.suppress(UsageError):  # SQLite has done so already where a disk is full
+                self._execute("ROLLBACK")
             raise
-        self._database.execute("COMMIT")
+        self._execute("COMMIT")

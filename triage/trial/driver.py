@@ -139,13 +139,14 @@ class Driver(Generic[C]):
         Where it ends, what was said to hang is forgotten, and may be asked again with the patience that this teaches.
         """
         patience = self._patience
-        if patience is None or patience.sure() <= patience.seconds():
+        if patience is None or not patience.hangs or patience.sure() <= patience.seconds():
             return True
         source = self._render(candidate)
         self._check_budget()
         self._emit(
             "engine_step", text=f"waiting up to {patience.sure():.0f} s for what seems to hang: it may only be slow"
         )
+        self._tell_of_wait(patience.sure())
         result = self._runner.run(source, rung=self._rung, timeout=patience.sure())
         judgement = self._record(candidate, source, result)
         if judgement.verdict is Verdict.SAME_FAILURE or result.outcome.kind is OutcomeKind.INVALID:
@@ -277,6 +278,7 @@ class Driver(Generic[C]):
                     : self._runner.jobs
                 ]  # those that begin later have the shorter limit, once one has passed
             self._check_budget()
+            self._tell_of_wait(self.timeout())
             stream = self._runner.run_many(sources, rung=self._rung, timeout=self.timeout())
             try:
                 for index, result in stream:
@@ -291,6 +293,11 @@ class Driver(Generic[C]):
                         self._check_budget()
             finally:
                 _close(stream)
+
+    def _tell_of_wait(self, timeout: float | None) -> None:
+        """Where the failure is a hang, many a candidate is waited for to its limit."""
+        if self._patience is not None and self._patience.hangs:
+            self._emit("asking", phase=self._phase, timeout=timeout)
 
     def _record(self, candidate: C, source: str, result: CandidateResult) -> Judgement:
         self.queries += 1

@@ -58,7 +58,7 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
         notes,
         signature_of(outcome),
         bool(notes.compile_calls),
-        outcome.seconds,
+        outcome.own_seconds,
         left=left_in(request.root / "cwd"),
         warned=warned(text_of(request.root / "stderr.txt")),
         printed=text_of(request.root / "stdout.txt"),
@@ -93,7 +93,7 @@ def result_of_probe(probe: Probe) -> CandidateResult:
     """A candidate that had a process of its own."""
     compiled = bool(probe.notes.compile_calls)
     return CandidateResult(
-        probe.outcome, probe.notes, probe.signature, compiled, probe.outcome.seconds, _graph_of(probe)
+        probe.outcome, probe.notes, probe.signature, compiled, probe.outcome.own_seconds, _graph_of(probe)
     )
 
 

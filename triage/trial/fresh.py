@@ -72,6 +72,7 @@ def run_fresh(
         target=Target(python, (python, SCRIPT), place),
         rung=query.rung,
         timeout=query.timeout,
+        spare=query.spare,
         directory=directory,
         extra_env=env,
         verbose_logs=False,

@@ -40,7 +40,7 @@ class Patience:
     """
 
     def __init__(self, most: float, *, hangs: bool = True, least: float = 0.0, script: float = 0.0) -> None:
-        self._most, self._hangs, self._script = most, hangs, max(script, most)
+        self._most, self.hangs, self._script = most, hangs, max(script, most)
         self._least = min(max(least, LEAST_SECONDS if hangs else LEAST_OF_OTHERS), most)
         self._factor = FACTOR if hangs else FACTOR_OF_OTHERS
         self._slowest: float | None = None
@@ -52,7 +52,7 @@ class Patience:
         """A candidate took so long."""
         failed = verdict is Verdict.SAME_FAILURE
         with self._lock:
-            if failed and self._hangs:
+            if failed and self.hangs:
                 self._settled = self._slowest is not None
             elif (failed or verdict is Verdict.NO_FAILURE) and not self._settled:
                 self._slowest = max(self._slowest or 0.0, seconds)
@@ -79,11 +79,11 @@ class Patience:
         """The limit of a candidate that begins now."""
         if self._slowest is None:
             return self._most
-        least = LEAST_AFTER_MANY if self._ended >= MANY and not self._hangs else self._least
+        least = LEAST_AFTER_MANY if self._ended >= MANY and not self.hangs else self._least
         return min(self._most, max(least, self._wide(self._slowest)))
 
     def _wide(self, slowest: float) -> float:
         """So far above what passes that what takes longer does not."""
-        if not self._hangs:
+        if not self.hangs:
             return self._factor * slowest
         return min(self._factor * slowest, max(SURE_SECONDS, CLOSE_FACTOR * slowest))

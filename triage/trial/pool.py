@@ -20,6 +20,7 @@ from pathlib import Path
 from triage.judge.judgement import CandidateResult
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
+from triage.probe.starvation import to_spare
 from triage.trial.facts import not_run
 from triage.trial.interface import CandidateRunner
 from triage.trial.limits import default_jobs
@@ -30,11 +31,15 @@ TOO_LATE = "the budget ended"
 
 @dataclass(frozen=True)
 class Query:
-    """One candidate to run. An empty `rung` is none: the script's own default."""
+    """One candidate to run. An empty `rung` is none: the script's own default.
+
+    It is given its `timeout`, and up to `spare` seconds besides in which it waited for a processor.
+    """
 
     source: str
     rung: str | None
     timeout: float
+    spare: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rung", self.rung or None)
@@ -111,8 +116,10 @@ class PooledRunner:
         left = self._end - time.monotonic()
         if left <= 0:
             return not_run(TOO_LATE)
-        result = self._run_one(replace(query, timeout=min(query.timeout, left)), cancel)
-        return not_run(TOO_LATE) if left < query.timeout and result.outcome.kind is OutcomeKind.HANG else result
+        timeout = min(query.timeout, left)
+        result = self._run_one(replace(query, timeout=timeout, spare=min(to_spare(timeout), left - timeout)), cancel)
+        cut = left < max(query.timeout, result.outcome.seconds) and result.outcome.kind is OutcomeKind.HANG
+        return not_run(TOO_LATE) if cut else result
 
     def _pool(self) -> ThreadPoolExecutor:
         with self._lock:

@@ -22,6 +22,7 @@ from triage.model.rungs import backend_of
 from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
 from triage.probe.staging import shared_with_forks
+from triage.probe.starvation import Starved
 from triage.trial.facts import ForkFacts, facts_of_fork, not_run
 from triage.trial.fresh import FreshProcessRunner
 from triage.trial.limits import default_memory_mb
@@ -135,7 +136,7 @@ class ForkServerRunner(PooledRunner):
             kernels=self._fresh.kernels,
         )
         try:
-            ended = _outcome(server, server.submit(request), query.timeout, cancel)
+            ended = _outcome(server, server.submit(request), query, cancel)
             facts = facts_of_fork(request, ended)
             return replace(facts, files=_texts(directory / "cwd", files)) if files else facts
         except ServerGoneError:
@@ -163,7 +164,7 @@ class ForkServerRunner(PooledRunner):
             request = ForkRequest(
                 source=source, root=directory, timeout=timeout, rung=None, env={}, memory_mb=self._memory_mb
             )
-            _outcome(server, server.submit(request), timeout, Cancel())
+            _outcome(server, server.submit(request), Query(source, None, timeout), Cancel())
             return (directory / "cwd" / file).read_text(encoding="utf-8")
         except (ServerGoneError, OSError):
             return None
@@ -220,20 +221,25 @@ def _texts(directory: Path, files: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _outcome(server: ForkServer, future: Future[ForkExit], timeout: float, cancel: Cancel) -> ForkExit:
+def _outcome(server: ForkServer, future: Future[ForkExit], query: Query, cancel: Cancel) -> ForkExit:
     """Wait for a candidate. Raises ServerGoneError where the server died, or does not answer long after the time limit."""
     told = False
-    waited = 0.0
+    waited = more = 0.0
+    starved = Starved()
     try:
         while True:
             try:
-                return future.result(POLL_SECONDS)
+                ended = future.result(POLL_SECONDS)
+                return replace(ended, exit=replace(ended.exit, starved=starved.seconds))
             except FutureTimeout:
                 waited += POLL_SECONDS
             if cancel.is_set() and not told:
                 told = True
                 server.cancel(future)
-            if waited > timeout + ANSWER_GRACE_SECONDS:
+            if query.spare and min(starved.look(server.pid_of(future)), query.spare) > more:
+                server.extend(future, min(starved.seconds, query.spare) - more)
+                more = min(starved.seconds, query.spare)
+            if waited > query.timeout + more + ANSWER_GRACE_SECONDS:
                 server.kill()
     except BaseException:
         server.cancel(future)

@@ -85,13 +85,12 @@ def reseed():
 
 
 def _agent_config(request, channel):
-    timeout = float(request["timeout"])
     return {
         "channel": channel,
         "rung": request.get("rung"),
         "accuracy": request.get("accuracy"),
         "kernels": request.get("kernels"),
-        "stacks_after": max(timeout - 1.0, timeout * 0.8),
+        "stacks_signal": proc.STACKS_SIGNAL,
     }
 
 

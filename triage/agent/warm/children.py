@@ -14,6 +14,7 @@ from . import candidate, proc
 from .output import BoundedStream
 
 TERM_GRACE = 1.0
+STACKS_SECONDS = 2.0  # that a candidate has at its limit to say where it is, on a machine that is busy
 
 
 class Child:
@@ -28,13 +29,16 @@ class Child:
         self.deadline = self.began + float(request["timeout"])
         self.memory = int(request["memory_mb"]) << 20 if request.get("memory_mb") else None
         self.grace = TERM_GRACE if request.get("script") else 0.0  # a program may have locks to give back
+        stacks = os.path.join(request["root"], "channel", "stacks-%d.txt" % pid)
+        self.stacks = None if request.get("script") else stacks
         self.reason = None  # why we ended it: timed_out, oom, cancelled
+        self.told_by = None  # until when it may say where it is
         self.kill_at = None
 
     def end(self, reason, grace):
         """Ask the whole group to end, then make it."""
-        if self.reason is None:
-            self.reason = reason
+        if self.kill_at is None:
+            self.reason = self.reason or reason
             self.kill_at = time.monotonic() + grace
             self.signal(signal.SIGTERM if grace else signal.SIGKILL)
 
@@ -52,9 +56,20 @@ class Child:
             if now >= self.kill_at:
                 self.signal(signal.SIGKILL)
         elif now >= self.deadline:
-            self.end("timed_out", TERM_GRACE)
+            if self.has_told(now):
+                self.end("timed_out", TERM_GRACE)
         elif self.memory is not None and proc.memory_of_tree(self.pid) - self.baseline > self.memory:
             self.end("oom", 0.0)
+
+    def has_told(self, now):
+        """Whether it has said where its threads are, which it is asked once; or has had time enough for that."""
+        if self.told_by is None:
+            self.told_by, self.reason = now, self.reason or "timed_out"
+            if self.stacks is not None and os.path.exists(self.stacks):
+                self.told_by = now + STACKS_SECONDS
+                os.kill(self.pid, proc.STACKS_SIGNAL)
+                return False
+        return now >= self.told_by or os.path.getsize(self.stacks) > 0
 
 
 class Children:
@@ -113,6 +128,12 @@ class Children:
         for child in self.running.values():
             if child.id == number:
                 child.end("cancelled", child.grace)
+
+    def extend(self, number, seconds):
+        """Give the candidate of this id so many seconds more, if it still runs."""
+        for child in self.running.values():
+            if child.id == number:
+                child.deadline += seconds
 
     def look(self):
         """Reap what has ended, keep the limits of the rest. Returns the replies for those that ended."""

@@ -7,6 +7,7 @@ two inherited descriptors, never on the standard streams, which belong to the ca
     {"op": "run", "id": n, "source": text, "root": dir, "rung": name|null, "env": {name: text|null}, "timeout": s,
      "memory_mb": n|null, "cut_off": phase|null, "accuracy": settings|null, "kernels": dir|null}
     {"op": "cancel", "id": n}
+    {"op": "extend", "id": n, "seconds": s}
     {"op": "end"}
 
 With `as-it-is` it runs programs of the user's instead (`program.py`): "script": path, "args": words, "cwd": dir, a whole "env".
@@ -135,9 +136,12 @@ class Server:
                 self.obey(json.loads(line.decode("utf-8")))
 
     def obey(self, request):
-        """Run or cancel a candidate."""
+        """Run or cancel a candidate, or give it more time."""
         if request["op"] == "cancel":
             self.children.cancel(request["id"])
+            return
+        if request["op"] == "extend":
+            self.children.extend(request["id"], request["seconds"])
             return
         if request["op"] == "end":
             self.dismissed = True

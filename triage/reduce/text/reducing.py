@@ -115,8 +115,8 @@ class Reducing:
             return
         self.valid.of(found)
         with self._course.keeping():  # what was found is still made ready for its reader
-            self._make_smaller(found, trace)
-        if self._course.interrupted:
+            self._make_certain(found, trace)
+        if self._course.interrupted or self._driver.best is None:
             return
         self.search_is_over()
         if self._course.stopped:
@@ -125,6 +125,18 @@ class Reducing:
         self._show_what_is_wrong()
         if self._needed is not None and not self.around.include:
             self._without_data()
+
+    def _make_certain(self, found: Script | None, trace: Trace) -> None:
+        """Smaller, and again from the beginning where a hang that this ends in turns out to be slow only."""
+        while found is not None:
+            self._make_smaller(found, trace)
+            if self._driver.certain(self._search.current):
+                return
+            self._minimal, self._seeded = False, None
+            self._reason = "what seemed to hang only took long"
+            found = self._driver.first([found])
+            if found is not None:
+                self._reason = ""
 
     def _make_smaller(self, found: Script, trace: Trace) -> None:
         found = self._without_the_rest(found)
