@@ -13,7 +13,7 @@ import pytest
 from triage.judge.comparison import FirstComparisonOracle
 from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
-from triage.locate.conclude import is_script_check
+from triage.locate.outcomes import is_script_check
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.probe.run import ProbeRequest, run_probe

@@ -10,7 +10,7 @@ from wrong_values import EVENTS, FAILS, GRADIENT, NAN, OUTPUT, checked, ran
 
 from triage.judge.signature import signature_of
 from triage.locate import comparing
-from triage.locate.conclude import is_comparison, is_script_check
+from triage.locate.outcomes import is_comparison, is_script_check
 from triage.locate.walk import Walk
 from triage.model.accuracy import Check, Comparison, GraphCall, WrongResult
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException

@@ -15,7 +15,8 @@ from wrong_values import (
 
 from triage.judge.signature import signature_of
 from triage.locate import comparing
-from triage.locate.conclude import Conclusion, is_comparison
+from triage.locate.conclude import Conclusion
+from triage.locate.outcomes import is_comparison
 from triage.locate.walk import Walk
 from triage.model.accuracy import Check, Rounding
 from triage.model.codec import encode

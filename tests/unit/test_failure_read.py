@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from rung_probes import OK, SITE, crashes, error, fails, hangs, ladder, probe
 
-from triage.locate.conclude import direction_of, is_script_check
 from triage.locate.ladder import suspect
+from triage.locate.outcomes import direction_of, is_script_check
 from triage.model.outcome import BoundaryPoint, Frame, Outcome, RaisedException
 from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe

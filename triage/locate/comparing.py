@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
+from triage.locate.conclude import Conclusion, rung_that_shows
 from triage.locate.graphs_compared import may_round, nothing_but_rounding, only_unsteady
+from triage.locate.outcomes import is_comparison, is_script_check
 from triage.locate.walk import Walk
 from triage.locate.which_graph import apart, told
 from triage.model.accuracy import Comparison, GraphCall

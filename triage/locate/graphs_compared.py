@@ -7,7 +7,8 @@ from dataclasses import replace
 from triage.judge.likeness import same_face
 from triage.judge.signature import is_programs_word, is_verdict
 from triage.judge.skeleton import short_type
-from triage.locate.conclude import Conclusion, is_script_check
+from triage.locate.conclude import Conclusion
+from triage.locate.outcomes import is_script_check
 from triage.model.accuracy import ALIKE, GROSS, Check, Rounding, WrongResult
 from triage.model.outcome import Outcome
 from triage.model.stage import Direction, Stage, Symptom

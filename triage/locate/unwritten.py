@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from triage.locate.conclude import Conclusion, is_script_check
+from triage.locate.conclude import Conclusion
 from triage.locate.leftovers import looks_alike
+from triage.locate.outcomes import is_script_check
 from triage.locate.walk import Walk
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, OwnFault, Stage

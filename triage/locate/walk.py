@@ -21,7 +21,6 @@ from triage.locate.conclude import (
     decided_by_memory,
     fails_as_compiled,
     fails_in_place,
-    is_script_check,
     its_own_branch,
     its_own_fault,
     not_to_blame,
@@ -30,6 +29,7 @@ from triage.locate.graphs_compared import only_unsteady, with_graphs_compared, w
 from triage.locate.ladder import ladder_for, suspect
 from triage.locate.lateness import Lateness
 from triage.locate.leftovers import AS_IT_IS, looks_alike
+from triage.locate.outcomes import is_script_check
 from triage.locate.seeds import telling_seed, try_seeds
 from triage.locate.visits import Visits
 from triage.locate.which_graph import Apart

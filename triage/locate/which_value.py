@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from triage.judge.signature import signature_of
-from triage.locate.conclude import is_comparison
+from triage.locate.outcomes import is_comparison
 from triage.locate.walk import Walk
 from triage.model.accuracy import WrongResult
 from triage.model.rungs import Rung

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from triage.locate.conclude import is_script_check, rung_that_shows
+from triage.locate.conclude import rung_that_shows
+from triage.locate.outcomes import is_script_check
 from triage.locate.walk import Walk
 from triage.locate.which_graph import ASKED_AT_MOST
 from triage.model.accuracy import Comparison

@@ -8,7 +8,8 @@ from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle, FirstComparisonOracle, PrintedOracle
 from triage.judge.judgement import Oracle
 from triage.judge.signature import one_line, place_of
-from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
+from triage.locate.conclude import Conclusion
+from triage.locate.outcomes import is_comparison, is_printed, is_script_check
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom, Verdict
 from triage.reduce.choose import Attempt

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from triage.locate.conclude import Conclusion, is_script_check
+from triage.locate.conclude import Conclusion
+from triage.locate.outcomes import is_script_check
 from triage.locate.walk import Walk
 from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphCase, GraphNode

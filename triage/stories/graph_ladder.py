@@ -17,8 +17,9 @@ from triage.judge.judgement import CandidateResult, Oracle
 from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import FailureSignature
 from triage.locate import comparing
-from triage.locate.conclude import Conclusion, is_comparison, is_script_check
+from triage.locate.conclude import Conclusion
 from triage.locate.ladder import suspect
+from triage.locate.outcomes import is_comparison, is_script_check
 from triage.model.outcome import Outcome
 from triage.model.rungs import AS_IS, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Verdict

@@ -8,8 +8,9 @@ from triage.culprit.fake_results import FakeWrong
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.operation import operator_name
 from triage.judge.signature import asserted, first_words, headline, in_short
-from triage.locate.conclude import Conclusion, is_comparison, is_printed
+from triage.locate.conclude import Conclusion
 from triage.locate.doors import Door
+from triage.locate.outcomes import is_comparison, is_printed
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.own_code import Finding, OwnCode

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from triage.culprit.operation import operators_in
 from triage.judge.likeness import same_failure
-from triage.locate.conclude import Conclusion, is_comparison, is_script_check, rung_that_shows
+from triage.locate.conclude import Conclusion, rung_that_shows
+from triage.locate.outcomes import is_comparison, is_script_check
 from triage.model.accuracy import Comparison
 from triage.model.rungs import AS_IS, BACKENDS, DEFAULT_BACKEND, UNCOMPILED, in_place_of
 from triage.model.stage import Direction, Stage, Symptom

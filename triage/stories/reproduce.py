@@ -15,7 +15,8 @@ from triage.judge.oracle import SignatureOracle
 from triage.judge.printed import judged_beside
 from triage.judge.signature import FailureSignature
 from triage.judge.stacks import part_of_hang
-from triage.locate.conclude import Conclusion, is_comparison, is_printed, is_script_check
+from triage.locate.conclude import Conclusion
+from triage.locate.outcomes import is_comparison, is_printed, is_script_check
 from triage.model.stage import Stage
 from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Unreduced, choose
 from triage.reduce.failing_comparison import forms_of

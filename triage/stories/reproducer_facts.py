@@ -8,7 +8,8 @@ from triage.culprit.features import features_of
 from triage.culprit.settings import among, workarounds_of
 from triage.judge.signature import in_short
 from triage.locate.comparing import failing_rungs
-from triage.locate.conclude import Conclusion, is_script_check
+from triage.locate.conclude import Conclusion
+from triage.locate.outcomes import is_script_check
 from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
 from triage.model.rungs import UNCOMPILED

@@ -19,7 +19,8 @@ from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult, RefusedError
 from triage.judge.signature import signature_of
 from triage.locate import comparing, wrong_before
-from triage.locate.conclude import is_comparison, rung_that_shows
+from triage.locate.conclude import rung_that_shows
+from triage.locate.outcomes import is_comparison
 from triage.model import trees
 from triage.model.accuracy import RESULT_OF, Comparison, Rounding, WrongResult
 from triage.model.effects import mutated

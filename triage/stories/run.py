@@ -14,8 +14,9 @@ from pathlib import Path
 from triage.environments.machine import usable_cores
 from triage.errors import TriageError
 from triage.locate.blocking import to_blocking_launches
-from triage.locate.conclude import Conclusion, is_printed
+from triage.locate.conclude import Conclusion
 from triage.locate.one_test import to_one_test
+from triage.locate.outcomes import is_printed
 from triage.locate.walk import Walk
 from triage.model.own_code import SIGNAL_HANDLER
 from triage.model.report import TriageReport

@@ -32,8 +32,9 @@ from triage.culprit.ways_round.changes import (
 from triage.culprit.ways_round.cost import clearly_cheaper, compiles_nothing, cost_in_words
 from triage.culprit.ways_round.patch import patch_of
 from triage.judge.likeness import same_face
-from triage.locate.conclude import Conclusion, discount, expected_exceptions, is_comparison
+from triage.locate.conclude import Conclusion, discount, expected_exceptions
 from triage.locate.leftovers import AS_IT_IS
+from triage.locate.outcomes import is_comparison
 from triage.model.accuracy import Comparison
 from triage.model.outcome import AgentNotes
 from triage.model.report import WayRound
