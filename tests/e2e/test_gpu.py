@@ -42,6 +42,31 @@ torch.cuda.synchronize()
 torch.testing.assert_close(actual, expected)
 """
 
+# Inductor does not see that the operator waits for the GPU, which no CUDA graph can hold: the second call fails.
+NOT_RECORDABLE = """
+import torch
+
+
+@torch.library.custom_op("shop::clip", mutates_args=())
+def clip(x: torch.Tensor) -> torch.Tensor:
+    return x.clamp(max=x.abs().median().item())
+
+
+@clip.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@torch.no_grad()
+def step(x):
+    return clip(torch.tanh(x)).softmax(-1)
+
+
+step = torch.compile(step, mode="reduce-overhead")
+for _ in range(4):
+    print(step(torch.randn(16, 32, device="cuda")).sum().item())
+"""
+
 
 @pytest.fixture
 def triage(tmp_path: Path) -> Command:
@@ -71,3 +96,15 @@ def test_a_failure_of_a_triton_kernel_ends_in_one_operation(
     made = report["reproducer"]
     assert made["verified"] and made["ops"] <= 2
     assert "cuda" in (triage.out / "repro.py").read_text()
+
+
+def test_what_fails_when_a_cuda_graph_is_recorded_is_reduced_as_a_graph(triage: Command) -> None:
+    triage.script(NOT_RECORDABLE)
+    done = triage("run", "--quiet", "--out", "out", "train.py")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((triage.out / "report.json").read_text())
+    assert report["verdict"]["stage"] == "inductor"
+    assert report["known_cause"]["id"] == "cudagraph_operator_waits"
+    made = report["reproducer"]
+    assert made["verified"] and made["ops"] == 1
+    assert "for _ in range(3):" in (triage.out / "repro.py").read_text()
