@@ -1,6 +1,7 @@
 """The table that is shown while a run goes on: a row per rung, also of runs that began before the rungs were known."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ def test_what_runs_beside_the_first_run_keeps_its_row_and_ends_when_it_ends() ->
     assert words(state, "uncompiled") == ["uncompiled", "passes", "3.0 s"]
     emit("ladder", rungs=["uncompiled", "inductor"], top="inductor")
     assert words(state, "uncompiled") == ["uncompiled", "passes", "3.0 s"] and words(state, "inductor")[1] == "running"
+
+
+def test_a_run_for_another_question_ends_when_it_ends() -> None:
+    state = _State()
+    emit = Emitter(state.listen)
+    emit("probe_started", rung="uncompiled", name="uncompiled", timeout=300.0)
+    ran = Probe("uncompiled", "uncompiled", Outcome(OutcomeKind.OK, 3.0, 0), None, AgentNotes(), Path("x"))
+    emit("probe_facts", probe=ran)
+    emit("probe_started", rung="uncompiled", name="uncompiled-other-random", timeout=300.0)
+    assert words(state, "uncompiled")[1] == "running"
+    emit("probe_facts", probe=replace(ran, name="uncompiled-other-random"))
+    assert words(state, "uncompiled") == ["uncompiled", "passes", "3.0 s"]
 
 
 def test_one_that_nobody_asks_for_any_more_is_not_running() -> None:

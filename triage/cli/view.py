@@ -228,7 +228,7 @@ class _State:
             self.rows[facts["top"]] = known.get("as_is", {})
         elif event.kind == "probe_started":
             row = self.rows.setdefault(facts["rung"], {})
-            row.update(running=time.monotonic(), limit=facts["timeout"])
+            row.update(running=time.monotonic(), limit=facts["timeout"], run=facts["name"])
         elif event.kind == "probe_cancelled":
             self.rows.setdefault(facts["rung"], {}).pop("running", None)
         elif event.kind == "probe_facts":
@@ -238,6 +238,8 @@ class _State:
                 row = self.rows[probe["name"]]
                 row.pop("running", None)
                 row.update(outcome=probe["outcome"]["kind"], seconds=probe["outcome"]["seconds"])
+            elif (row := self.rows.get(probe["rung"], {})).get("run") == probe["name"]:
+                row.pop("running", None)  # of a rung that was asked again, or otherwise
         elif event.kind == "probe_ended":
             row = self.rows.setdefault(facts["rung"], {})
             row.pop("running", None)
