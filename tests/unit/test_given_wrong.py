@@ -13,13 +13,14 @@ import pytest
 from printer_cases import case, meta, node, tensor
 from stand_ins import BOOM, PASSED, Runner, inquiry, late, result
 
-from triage.culprit.given_wrong import GivenWrong, given_wrong
+from triage.culprit.given_wrong import GivenWrong, comes_of_another, given_wrong
 from triage.judge.judgement import CandidateResult
 from triage.locate.conclude import Conclusion
 from triage.model.accuracy import Comparison, WrongResult
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.reduce.graph.candidate import Candidate
 from triage.reduce.printing.printer import Form
 from triage.report.facts import facts
 from triage.report.kinds import is_wanted
@@ -132,6 +133,20 @@ def test_what_makes_more_of_a_wrong_value_is_not_where_values_go_wrong(always: b
     assert not given_to(bins, rows, made, inquiry(compiler))  # it is what the other was given
     elsewhere = replace(rows, target="torch.cos")  # of the program's graph, and not in the reproducer
     assert not given_to(elsewhere, bins, made, inquiry(compiler))
+
+
+@pytest.mark.parametrize("fails_by", ["bins", "rows"])
+def test_the_operation_by_which_the_programs_graph_fails_is_told_apart_from_one_that_differs(fails_by: str) -> None:
+    bins, index, rows = (replace(node, where=f"a.py:{line}") for line, node in enumerate(GRAPH.nodes, 1))
+    whole = Candidate(replace(GRAPH, nodes=(bins, index, rows)), Form(check="values"))
+    compiler = Compiler(WRONG, always=fails_by == "rows")  # it passes with eager's value of the other
+    assert comes_of_another(whole, rows, bins, inquiry(compiler)) is (fails_by == "bins")
+    assert comes_of_another(whole, bins, rows, inquiry(compiler)) is (fails_by == "rows")
+    assert not comes_of_another(whole, bins, bins, inquiry(compiler))
+    twice = replace(rows, name="again", target=bins.target, where=bins.where)
+    assert not comes_of_another(
+        replace(whole, case=replace(whole.case, nodes=(bins, twice))), rows, bins, inquiry(compiler)
+    )
 
 
 def test_the_line_is_that_of_the_operation_to_blame_and_not_of_the_last_one() -> None:

@@ -61,20 +61,36 @@ def given_wrong(case: GraphCase, form: Form, inquiry: Inquiry, runner: Comparing
             break  # it dies by then, or whether this one is wrong is not known
         if result.notes.wrongs:
             seen = seen or observed(whole, inquiry.runner)
-            if _passes_with_eagers(seen, node, inquiry):
+            if _verdict_with_eagers(seen, node, inquiry) is Verdict.NO_FAILURE:
                 return GivenWrong(made_by(case, node), result.notes.wrongs[0])
         elif _rounds_otherwise(result):
             rounded.append(node)
     for node in rounded:
         seen = seen or observed(whole, inquiry.runner)
-        if _passes_with_eagers(seen, node, inquiry):
+        if _verdict_with_eagers(seen, node, inquiry) is Verdict.NO_FAILURE:
             return GivenWrong(made_by(case, node), None)
     return None
 
 
 def comes_of(case: GraphCase, form: Form, wrong: GraphNode, inquiry: Inquiry) -> bool:
     """Whether the reproducer passes with what eager computed for this value, which by itself is wrong."""
-    return _passes_with_eagers(observed(Candidate(case, form), inquiry.runner), wrong, inquiry)
+    return _verdict_with_eagers(observed(Candidate(case, form), inquiry.runner), wrong, inquiry) is Verdict.NO_FAILURE
+
+
+def comes_of_another(whole: Candidate, diverging: GraphNode, first: GraphNode, inquiry: Inquiry) -> bool:
+    """Whether a graph fails by the operation that its reproducer shows, `first`, and not by the one with which values differ.
+
+    An operation before that may not be off where it is the last one. One after it is what the failure comes of if eager's
+    value of the other does not help: `expm1` that loses digits of most arguments, and all of the smallest.
+    """
+    alike = [node for node in whole.case.nodes if (node.target, node.where) == (first.target, first.where)]
+    if whole.case.backward or not first.where or len(alike) != 1 or alike[0].name == diverging.name:
+        return False
+    names = [node.name for node in whole.case.nodes]
+    seen = observed(whole, inquiry.runner)
+    if names.index(alike[0].name) < names.index(diverging.name):
+        return _verdict_with_eagers(seen, alike[0], inquiry) is Verdict.NO_FAILURE
+    return _verdict_with_eagers(seen, diverging, inquiry) is Verdict.SAME_FAILURE
 
 
 def _only(whole: Candidate, node: GraphNode) -> Candidate:
@@ -92,11 +108,11 @@ def _rounds_otherwise(result: CandidateResult) -> bool:
     return error is not None and is_own_comparison(error) and notes.compared > 0 and not left_out
 
 
-def _passes_with_eagers(seen: Candidate, node: GraphNode, inquiry: Inquiry) -> bool:
-    """Whether the reproducer passes where it is given what eager computed for this value."""
+def _verdict_with_eagers(seen: Candidate, node: GraphNode, inquiry: Inquiry) -> Verdict:
+    """What becomes of the failure where the graph is given what eager computed for this value."""
     unit = made_by(seen.case, node)
     known = {each.name for each in seen.case.nodes if each.data is not None}
     if node.name not in known:
-        return False
+        return Verdict.UNRESOLVED
     without = seen.maybe(Cut(frozenset([unit.name])))
-    return without is not None and inquiry.verdict(without.text()) is Verdict.NO_FAILURE
+    return Verdict.UNRESOLVED if without is None else inquiry.verdict(without.text())

@@ -20,7 +20,7 @@ from triage.culprit.compiler_parts import AFTER, BEFORE
 from triage.culprit.fake_results import fake_wrong
 from triage.culprit.first_diverging import first_diverging
 from triage.culprit.first_wrong import FirstWrong, first_wrong
-from triage.culprit.given_wrong import comes_of, given_wrong
+from triage.culprit.given_wrong import comes_of, comes_of_another, given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.inquiry import Inquiry, seconds_of
 from triage.culprit.operation import operator_name
@@ -171,8 +171,14 @@ def _diverging(found: Findings, made: Reproduced, problem: Problem, inquiry: Inq
         [nodes[name] for name in likely],
         replace(inquiry, oracle=AnyWrongOracle(oracle.signature) if isinstance(oracle, ComparisonOracle) else oracle),
     )
-    if first and found.diverging is not None and given_to(found.diverging.node, first[0], made, inquiry):
+    if not first or found.diverging is None:
+        return
+    diverging = found.diverging.node
+    whole = next((start.candidate for start in wholes if diverging in start.candidate.case.nodes), None)
+    if given_to(diverging, first[0], made, inquiry):
         found.diverging = None  # among the program's own values the wrong one is too small to be seen by itself
+    elif whole is not None and comes_of_another(whole, diverging, first[0], inquiry):
+        found.diverging = None
 
 
 def given_to(diverging: GraphNode, first: GraphNode, made: Reproduced, inquiry: Inquiry) -> bool:
