@@ -53,6 +53,15 @@ def test_a_bound_is_told_with_the_runs_on_both_sides():
     assert not any("last dimension" in text for text in varied)
 
 
+def test_values_that_were_not_asked_about_are_not_said_not_to_matter() -> None:
+    labels = tensor("labels", 4, dtype="int64", fill="values", data=[0, -1, 3, 3])
+    graph = case([tensor("x", 4, 17), labels], [node("y", "torch.add", "%x", "%labels", out=meta(4, 17))], "%y")
+    _, _, varied = asked(graph, lambda _: True)
+    assert "the values of the floating-point inputs (ones fail as well)" in varied
+    _, needed, _ = asked(graph, lambda source: "ones" not in source)
+    assert "the floating-point inputs are not all ones" in needed
+
+
 def test_a_batch_of_one():
     batch = case([tensor("x", 9, 4)], [node("y", "torch.relu", "%x", out=meta(9, 4))], "%y")
     rows, needed, _ = asked(batch, lambda source: not re.search(r"\b1, 4\b", source))

@@ -160,17 +160,17 @@ def _values(case: GraphCase) -> Iterator[Question]:
         for item in tensors(case)
         if item.gradient_of is None and item.meta is not None and is_floating(item.meta.dtype)
     ]
+    # Integers and masks keep what they hold: drawn ones are indices out of range and labels that do not exist.
+    kept = any(item.meta is not None and not is_floating(item.meta.dtype) for item in tensors(case))
+    inputs = "floating-point inputs" if kept else "inputs"
+    values = f"the values of the {inputs}"
     random = [item.name for item in asked if item.fill != "randn"]
     if random:
         edits = tuple(filled(name, "randn") for name in random)
-        yield Question(
-            "random values", (edits,), "the values of the inputs", "the values of the inputs (random ones fail as well)"
-        )
+        yield Question("random values", (edits,), values, f"{values} (random ones fail as well)")
     elif asked:
         edits = tuple(filled(item.name, "ones") for item in asked)
-        yield Question(
-            "ones as values", (edits,), "the inputs are not all ones", "the values of the inputs (ones fail as well)"
-        )
+        yield Question("ones as values", (edits,), f"the {inputs} are not all ones", f"{values} (ones fail as well)")
 
 
 def _gradients(case: GraphCase) -> Iterator[Question]:
