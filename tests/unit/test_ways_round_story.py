@@ -22,7 +22,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.session.events import Event
 from triage.stories.spots import Files, traced_lines
-from triage.stories.ways_round import _notes, _Trials, has_compiled, leads_round, parted, planned
+from triage.stories.ways_round import _notes, _Trials, has_compiled, leads_round, owed_to_less, parted, planned
 
 FILE = Path("/program/train.py")
 
@@ -216,6 +216,23 @@ def test_where_a_changed_program_had_nothing_to_do_the_script_is_asked_as_it_is(
     passed = (next(changes("function", "b")), run(OutcomeKind.OK, *function))
     tried = [(next(changes("call", "a")), run(OutcomeKind.OK, *call)), passed]
     assert trials._work_is_done([passed], tried) is done and not asked
+
+
+@pytest.mark.parametrize(
+    ("graphs", "less", "graphs_of_less", "owed"),
+    [
+        (0, "several graphs", 0, True),  # Dynamo gives the function up without `fullgraph=True`, whatever it calls
+        (0, "several graphs", 1, False),
+        (1, "several graphs", 0, False),
+        (0, "another option", 0, False),
+    ],
+)
+def test_of_a_change_that_compiles_nothing_as_a_part_of_it_does_the_rest_is_no_way_round(
+    graphs: int, less: str, graphs_of_less: int, owed: bool
+):
+    smaller = next(changes("argument", less)), run_of_script(OutcomeKind.OK, graphs_of_less)
+    call = next(changes("call", "several graphs\ncall uncompiled")), run_of_script(OutcomeKind.OK, graphs)
+    assert owed_to_less(call, [smaller, call]) is owed
 
 
 def test_a_run_that_was_cut_is_not_told_as_a_hang():

@@ -119,7 +119,7 @@ class _Trials:
             together, changes = parted(changes, self._side_by_side())
             probes = self._run_together(together)
             tried += zip(together, probes, strict=True)
-            passed = self._best_first([pair for pair in tried if self._passes(*pair)])
+            passed = self._best_first([pair for pair in tried if self._passes(*pair) and not owed_to_less(pair, tried)])
         if passed and self._work_is_done(passed, tried):
             passed, changes = [], []
             self.found.notes.append(WORK_DONE)
@@ -300,6 +300,23 @@ def leads_round(kind: str, ended: OutcomeKind, notes: AgentNotes) -> bool:
     if not compiles_nothing(notes):
         return True
     return kind in MAY_COMPILE_NOTHING and (notes.calls > 0 or kind == "function")  # what that leaves is not watched
+
+
+def owed_to_less(pair: tuple[Change, Probe], tried: Sequence[tuple[Change, Probe]]) -> bool:
+    """Whether nothing is compiled with a part of this change either: of the call that is left uncompiled a pass shows nothing."""
+    change, probe = pair
+    if change.kind != "call" or not compiles_nothing(probe.notes):
+        return False
+    ended = [each for each, other in tried if other.outcome.kind is OutcomeKind.OK and compiles_nothing(other.notes)]
+    return any(_lines_of(each) < _lines_of(change) for each in ended)
+
+
+def _lines_of(change: Change) -> set[tuple[str, bytes]]:
+    """Those it writes, each with its file."""
+    found: set[tuple[str, bytes]] = set()
+    for path, text in change.texts.items():
+        found |= {(str(path), line) for line in set(text.splitlines()) - set(change.before[path].splitlines())}
+    return found
 
 
 def _had_nothing_to_do(probe: Probe) -> bool:
