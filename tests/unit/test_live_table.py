@@ -54,6 +54,18 @@ def test_one_that_nobody_asks_for_any_more_is_not_running() -> None:
     assert words(state, "uncompiled")[1] == "·"
 
 
+def test_a_run_that_only_the_journal_hears_the_end_of_is_not_waited_for_any_more() -> None:
+    state = _State()
+    emit = Emitter(state.listen)  # which encodes what it is given, as in a run
+    emit("ladder", rungs=["uncompiled", "inductor"], top="inductor")
+    emit("probe_started", rung="as_is", name="as_is-again", timeout=300.0)
+    emit("probe_started", rung="inductor", name="inductor", timeout=300.0)
+    again = Probe("as_is-again", None, Outcome(OutcomeKind.OK, 20.7, 0), None, AgentNotes(), Path("x"))
+    emit("probe_facts", probe=again)
+    assert "as_is" not in state.waits_for()
+    assert "inductor, for" in state.waits_for()
+
+
 def query(number: int) -> Event:
     facts = {"phase": "one file", "verdict": "no_failure", "reason": "passes", "seconds": 45.6, "left": None}
     return Event("query", {"number": number, **facts})

@@ -234,6 +234,9 @@ class _State:
         elif event.kind == "probe_facts":
             # What it means is told later: of a run that began beside the first one, much later.
             probe = facts["probe"]
+            for row in self.rows.values():
+                if row.get("run") == probe["name"]:  # not each run is told of later, but each ends here
+                    row.pop("running", None)
             if probe["name"] == probe["rung"] and probe["name"] in self.rows:
                 row = self.rows[probe["name"]]
                 row.pop("running", None)
