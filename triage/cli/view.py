@@ -241,8 +241,6 @@ class _State:
                 row = self.rows[probe["name"]]
                 row.pop("running", None)
                 row.update(outcome=probe["outcome"]["kind"], seconds=probe["outcome"]["seconds"])
-            elif (row := self.rows.get(probe["rung"], {})).get("run") == probe["name"]:
-                row.pop("running", None)  # of a rung that was asked again, or otherwise
         elif event.kind == "probe_ended":
             row = self.rows.setdefault(facts["rung"], {})
             row.pop("running", None)
