@@ -231,8 +231,9 @@ def test_of_a_change_that_compiles_nothing_as_a_part_of_it_does_the_rest_is_no_w
     graphs: int, less: str, graphs_of_less: int, owed: bool
 ):
     smaller = next(changes("argument", less)), run_of_script(OutcomeKind.OK, graphs_of_less)
-    call = next(changes("call", "several graphs\ncall uncompiled")), run_of_script(OutcomeKind.OK, graphs)
-    assert owed_to_less(call, [smaller, call]) is owed
+    for kind in ("call", "function"):
+        change = next(changes(kind, "several graphs\nnothing of it")), run_of_script(OutcomeKind.OK, graphs)
+        assert owed_to_less(change, [smaller, change]) is owed
 
 
 def test_a_run_that_was_cut_is_not_told_as_a_hang():

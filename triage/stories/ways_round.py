@@ -303,9 +303,9 @@ def leads_round(kind: str, ended: OutcomeKind, notes: AgentNotes) -> bool:
 
 
 def owed_to_less(pair: tuple[Change, Probe], tried: Sequence[tuple[Change, Probe]]) -> bool:
-    """Whether nothing is compiled with a part of this change either: of the call that is left uncompiled a pass shows nothing."""
+    """Whether nothing is compiled with a part of this change either: of what it leaves uncompiled besides a pass shows nothing."""
     change, probe = pair
-    if change.kind != "call" or not compiles_nothing(probe.notes):
+    if change.kind not in ("call", "function") or not compiles_nothing(probe.notes):
         return False
     ended = [each for each, other in tried if other.outcome.kind is OutcomeKind.OK and compiles_nothing(other.notes)]
     return any(_lines_of(each) < _lines_of(change) for each in ended)
