@@ -303,7 +303,7 @@ def leads_round(kind: str, ended: OutcomeKind, notes: AgentNotes) -> bool:
 
 
 def owed_to_less(pair: tuple[Change, Probe], tried: Sequence[tuple[Change, Probe]]) -> bool:
-    """Whether nothing is compiled with a part of this change either: of what it leaves uncompiled besides a pass shows nothing."""
+    """Whether nothing is compiled with a part of this change either: of what it leaves uncompiled a pass shows nothing."""
     change, probe = pair
     if change.kind not in ("call", "function") or not compiles_nothing(probe.notes):
         return False
