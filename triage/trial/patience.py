@@ -23,9 +23,8 @@ from triage.model.stage import Verdict
 FACTOR = 2.5
 LEAST_SECONDS = 10.0
 SURE_SECONDS = 60.0  # as a fresh process has to show it
-CLOSE_FACTOR = (
-    1.25  # times what passes, beyond that: nothing is waited for longer than is needed to tell one from the other
-)
+# Times what passes, beyond that: nothing is waited for longer than is needed to tell one from the other.
+CLOSE_FACTOR = 1.25
 FACTOR_OF_OTHERS, LEAST_OF_OTHERS = 5.0, 20.0  # where the failure is no hang
 MANY, LEAST_AFTER_MANY = 12, 6.0  # candidates that ended: then one that took long by chance is among them
 

@@ -8,9 +8,8 @@ import sys
 import time
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
-STACKS_SIGNAL = getattr(
-    signal, "SIGRTMAX", 0
-)  # at its limit it asks a candidate where its threads are (`hook.note_stacks`)
+# At its limit it asks a candidate where its threads are (`hook.note_stacks`).
+STACKS_SIGNAL = getattr(signal, "SIGRTMAX", 0)
 
 
 def prctl(option, value):

@@ -71,9 +71,8 @@ class Trace:
     moments: tuple[Moment, ...] = ()  # in the order they were reached: outer functions first
     main_name: str | None = None  # the module's own name, where it was started with -m
     names: frozenset[str] = frozenset()  # what torch calls its own functions and classes
-    texts: tuple[
-        str, ...
-    ] = ()  # what it executed that is the text of no module, a program each: the cells of a notebook
+    # What it executed that is the text of no module, a program each: the cells of a notebook.
+    texts: tuple[str, ...] = ()
 
 
 def failing_frames(exception: RaisedException | None) -> tuple[Frame, ...]:
