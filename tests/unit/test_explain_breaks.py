@@ -8,7 +8,7 @@ from triage.explain.times import by_phase, compile_time
 from triage.model.explanation import GraphBreak
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
-from triage.stories.explain_run import ended_facts
+from triage.stories.explain_run import how_it_ended
 
 # As torch 2.13 words it.
 PRINT = """Failed to trace builtin operator
@@ -238,5 +238,5 @@ def test_a_cure_works_where_the_line_breaks_no_more(after, failure, works, note)
 def test_what_a_wrapper_says_below_its_first_line_is_what_is_told_of_a_run_that_fails():
     inner = RaisedException("RuntimeError", "Complex dtype is not supported")
     wrapper = RaisedException("torch._dynamo.exc.BackendCompilerFailed", "backend='aot_eager' raised:", inner=inner)
-    told = ended_facts(Outcome(OutcomeKind.EXCEPTION, exception=wrapper))
+    told = how_it_ended(Outcome(OutcomeKind.EXCEPTION, exception=wrapper))
     assert (told["exception"], told["message"]) == ("RuntimeError", "Complex dtype is not supported")

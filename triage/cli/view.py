@@ -238,9 +238,7 @@ class _State:
                 if row.get("run") == probe["name"]:  # not each run is told of later, but each ends here
                     row.pop("running", None)
             if probe["name"] == probe["rung"] and probe["name"] in self.rows:
-                row = self.rows[probe["name"]]
-                row.pop("running", None)
-                row.update(outcome=probe["outcome"]["kind"], seconds=probe["outcome"]["seconds"])
+                self.rows[probe["name"]].update(outcome=probe["outcome"]["kind"], seconds=probe["outcome"]["seconds"])
         elif event.kind == "probe_ended":
             row = self.rows.setdefault(facts["rung"], {})
             row.pop("running", None)

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from triage.judge.device import is_asynchronous, is_of_kernel_text, reason_of
+from triage.judge.device import is_asynchronous, is_gpus_own, is_of_kernel_text, reason_of
 from triage.judge.skeleton import (
     REFUSED,
     last_raised,
@@ -99,6 +99,11 @@ class FailureSignature:
     @property
     def innermost_frame(self) -> str:
         return self.frames[0] if self.frames else ""
+
+    @property
+    def is_of_gpu_alone(self) -> bool:
+        """Whether this can come of a GPU's kernel or its compiler alone."""
+        return is_gpus_own(self.exception_type, self.message, self.frames)
 
     @property
     def is_of_tracing(self) -> bool:

@@ -35,7 +35,7 @@ def announced(session: Session, request: ProbeRequest, rung: str) -> Probe:
     """Run it; listeners are told of it as a run on this rung."""
     session.emit("probe_started", name=request.name, rung=rung, timeout=request.timeout)
     probe = run_probe(request, session.cancel)
-    session.emit("probe_ended", name=request.name, rung=rung, **ended_facts(probe.outcome))
+    session.emit("probe_ended", name=request.name, rung=rung, **how_it_ended(probe.outcome))
     return probe
 
 
@@ -44,7 +44,7 @@ def events_of(session: Session, name: str) -> list[Event]:
     return events_in(session.directory / "logs" / f"{name}.events.jsonl")
 
 
-def ended_facts(outcome: Outcome) -> Mapping[str, object]:
+def how_it_ended(outcome: Outcome) -> Mapping[str, object]:
     """How a run ended, as listeners are told."""
     error = outcome.innermost
     facts = {"exception": short_type(error.type), "message": first_words(error.message)} if error is not None else {}

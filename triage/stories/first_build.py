@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 
-from triage.judge.device import is_gpus_own
 from triage.locate.ladder import suspect
 from triage.model.stage import Stage
 from triage.stories.findings import Findings
@@ -30,9 +29,7 @@ def begin_build_for_cpu(found: Findings) -> None:
     """
     runner, first = found.runner, found.walk.start
     signature = first.signature
-    if runner is None or signature is None or not first.notes.device_share:
-        return
-    if is_gpus_own(signature.exception_type, signature.message, signature.frames):
+    if runner is None or signature is None or signature.is_of_gpu_alone or not first.notes.device_share:
         return
     if suspect(signature, first.outcome) is Stage.INDUCTOR:
         beside = runner.beside()

@@ -20,7 +20,7 @@ from triage.probe.launch import Cancel
 from triage.probe.run import Probe, run_probe
 from triage.probe.target import Target
 from triage.session.session import Session
-from triage.stories.explain_run import ended_facts, request_for
+from triage.stories.explain_run import how_it_ended, request_for
 
 SLOTS = 64  # as many as the agent's file has
 READY, GO, STOP, ENDED, PROFILE = b"r", b"g", b"s", b"x", b"p"  # as in the agent's `turns`
@@ -100,7 +100,7 @@ class Turns:
     def ended(self, process: ModeProcess) -> Probe:
         """The process once it has ended, announced."""
         probe, name = process.probe.result(), process.mode.name
-        self._session.emit("probe_ended", name=name, rung=name, **ended_facts(probe.outcome))
+        self._session.emit("probe_ended", name=name, rung=name, **how_it_ended(probe.outcome))
         return probe
 
     def close(self) -> None:

@@ -28,16 +28,16 @@ class _Counting(object):
     def can_count(self, *parts):
         """Tell that applications of these parts are seen."""
         for part in parts:
-            self._write(part, 0, "")
+            self._count(part, 0, "")
 
     def stops(self, part, what):
         """One more application of this part: whether it must not happen."""
         number = self.counts[part] = self.counts.get(part, 0) + 1
-        self._write(part, number, _told(what))
+        self._count(part, number, _told(what))
         self.meets = self.meets or (part == self.part and number == self.shown)
         return part in self.off or (part == self.part and self.most is not None and number > self.most)
 
-    def _write(self, *line):
+    def _count(self, *line):
         with open(FILE, "a") as file:
             file.write(json.dumps(line) + "\n")
 

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 from triage.judge.asking import FailingCandidate
 from triage.judge.comparison import ComparisonOracle
-from triage.judge.device import is_gpus_own
 from triage.judge.judgement import Oracle, RefusedError
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS, DEFAULT_BACKEND
@@ -200,8 +199,7 @@ class _Reducing:
         if self._problem.operation_only and count_ops(self._best().case) == 1:
             self._enough = True
             return
-        signature = self._problem.signature
-        elsewhere = not is_gpus_own(signature.exception_type, signature.message, signature.frames)
+        elsewhere = not self._problem.signature.is_of_gpu_alone
         shrinker = Shrinker(self._driver, searched=self._course.seconds(), elsewhere=elsewhere)
         while True:
             shrinker.shrunk(self._best())
