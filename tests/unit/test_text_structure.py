@@ -340,33 +340,6 @@ def test_a_number_in_place_of_what_is_only_handed_over():
     assert not any("torch.compile(1)" in item for item in results(text, expressions.propose))
 
 
-WRAPPER = """\
-class B(torch.nn.Module):
-    def __init__(self{}):
-        super().__init__()
-        self.a = A({})
-    def forward(self, x):
-        return self.a({})
-"""
-
-
-def test_a_module_that_only_calls_another_gives_way_to_it():
-    text = f"{WRAPPER.format(', n', '3', 'x')}class A:\n    pass\nf(B(1), B(2))\n"
-    assert results(text, forwarding.propose) == ["class A:\n    pass\n\nf(A(3), A(3))\n"]
-
-
-@pytest.mark.parametrize(
-    ("parts", "use"),
-    [
-        ((", n", "n", "x"), "B(1)"),  # what it is given matters
-        (("", "3", "x + 1"), "B()"),
-        (("", "3", "x"), "isinstance(b, B)"),
-    ],
-)
-def test_a_module_that_does_more_stays(parts: tuple[str, str, str], use: str):
-    assert results(f"{WRAPPER.format(*parts)}class A:\n    pass\nf({use})\n", forwarding.propose) == []
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

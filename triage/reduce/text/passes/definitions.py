@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from triage.reduce.text.code.edits import (
     deletion,
-    given_nothing,
     outermost,
     without_argument,
     without_bases,
@@ -23,7 +22,6 @@ from triage.reduce.text.passes.choice import Choice, never_stricter, one
 @never_stricter
 def propose(script: Script) -> Iterator[Choice]:
     yield from _annotations(script)
-    yield from _base_of_base(script)
     for node in script.nodes:
         if isinstance(node, Definition):
             for decorator in node.decorator_list:
@@ -73,23 +71,6 @@ def _bases(script: Script, node: ast.ClassDef) -> Iterator[Choice]:
             yield Choice((gone,) if told or isinstance(item, ast.keyword) else (gone, plain))
         else:
             yield one(without_argument(script, node, item))
-
-
-def _base_of_base(script: Script) -> Iterator[Choice]:
-    """A class that is only a base of others goes, and they have its own base; once without what their `super()` is given."""
-    kinds = [node for node in script.tree.body if isinstance(node, ast.ClassDef)]
-    for kind in kinds:
-        places = [
-            base for other in kinds for base in other.bases if isinstance(base, ast.Name) and base.id == kind.name
-        ]
-        told = [node for node in script.nodes if isinstance(node, ast.Name) and node.id == kind.name]
-        if not places or len(places) != len(told):
-            continue
-        own = script.source(kind.bases[0]) if kind.bases else "object"
-        edits = [Edit(*script.lines_span(kind)), *(Edit(*script.span(place), own) for place in places)]
-        heirs = [other for other in kinds if any(base in places for base in other.bases)]
-        emptied = [given_nothing(script, call) for heir in heirs for call in super_inits(heir)]
-        yield Choice((tuple(edits), (*edits, *emptied)) if emptied else (tuple(edits),))
 
 
 def _defaults(script: Script, node: Function) -> Iterator[Choice]:

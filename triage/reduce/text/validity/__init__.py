@@ -40,7 +40,6 @@ RULES = (
     Rule("modules are initialised", hopeless.bare_modules),
     Rule("objects have the attributes that their methods read", hopeless.unset_attributes, by_words=True),
     Rule("what is unpacked has elements", hopeless.bad_unpacking),
-    Rule("names are bound before they are read", hopeless.early_reads),
     Rule("registrations are complete", operators.unfit_operators),
     Rule("operators are registered", operators.unknown_operators),
     Rule("kernels take what torch gives", operators.misfit_kernels),

@@ -8,12 +8,10 @@ more than once, definitions with decorators, classes with bases.
 from __future__ import annotations
 
 import ast
-import bisect
 import re
 from collections import Counter
 from collections.abc import Iterator
 
-from triage.reduce.text.code.names import KNOWN, Occurrences
 from triage.reduce.text.code.nodes import own_nodes
 from triage.reduce.text.code.own_names import (
     Methods,
@@ -120,27 +118,6 @@ def bad_unpacking(script: Script) -> Iterator[str]:
             continue
         if _never_gives(values, count, known, times, modules):
             yield f"{ast.unparse(values)} does not give {'elements' if count is None else f'{count} elements'}"
-
-
-def early_reads(script: Script) -> Iterator[str]:
-    """Names that statements of the module read above all that bind them. Until a builtin is bound it is what Python has."""
-    seen = Occurrences(script)
-    starred = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in script.nodes)
-    elsewhere = {name for node in script.nodes if isinstance(node, ast.Global) for name in node.names}
-    ends = [script.lines_span(statement)[1] for statement in script.tree.body]
-
-    def number(place: int) -> int:
-        return bisect.bisect_right(ends, place)
-
-    first: dict[str, int] = {}
-    for item in seen.module.found:
-        if item.binds:
-            first[item.name] = min(number(item.start), first.get(item.name, len(ends)))
-    for item in () if starred else seen.module.found:
-        if item.name in KNOWN or not item.placed:
-            continue
-        if not item.binds and item.name not in elsewhere and number(item.start) < first.get(item.name, -1):
-            yield f"{item.name} is read before anything defines it"
 
 
 # -- what is iterated over ----------------------------------------------------------------------------------------------
