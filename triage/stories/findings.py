@@ -16,6 +16,7 @@ from triage.model.accuracy import WrongResult
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.own_code import OperatorCheck
 from triage.model.report import AblationRow, Condition, SubsystemSearch, WayRound
+from triage.model.text import words
 from triage.probe.run import Probe
 from triage.probe.target import Target
 from triage.reduce.failing_comparison import FailingComparison, PassingGraphs
@@ -58,22 +59,8 @@ class GivenUp:
 
 
 # What stays where another stage turns out to be to blame; all else that is found is found for one.
-_WHATEVER_THE_STAGE = frozenset(
-    (
-        "session",
-        "target",
-        "command",
-        "walk",
-        "environment",
-        "passing_graphs",
-        "silent",
-        "given_up",
-        "notes",
-        "incomplete",
-        "bug",
-        "trace_work",
-        "runner",
-    )
+_WHATEVER_THE_STAGE = words(
+    "session target command walk environment passing_graphs silent given_up notes incomplete bug trace_work runner"
 )
 
 

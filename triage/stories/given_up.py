@@ -8,27 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from triage.model.text import words
 from triage.reduce.interface import Problem
 from triage.stories.attempts import CHECK_NOTE, VALUE_NOTE
 from triage.stories.findings import Findings, GivenUp
 from triage.trial.driver import digest
 
 # What a reduction and the questions about its reproducer fill in.
-_FOUND = (
-    "reproduced",
-    "ablation",
-    "workarounds",
-    "cures",
-    "spellings",
-    "conditions",
-    "indifferent",
-    "subsystem",
-    "lowered",
-    "first_wrong",
-    "diverging",
-    "given_wrong",
-    "fake_wrong",
-    "conversion",
+_FOUND = words(
+    "reproduced ablation workarounds cures spellings conditions indifferent subsystem lowered first_wrong diverging given_wrong "
+    "fake_wrong conversion"
 )
 
 
