@@ -159,8 +159,6 @@ def test_definitions(text, expected):
         ("y = {1: 2, 3: 4}\n", "y = {3: 4}\n"),
         ("y = {1: 2}\n", "y = {}\n"),
         ("y = [f(i) for i in z]\n", "y = f(i)\n"),
-        ("y = tuple(2 * i for i in z)\n", "y = (2 * z[0],)\n"),
-        ("def f(z):\n    return list(None for i in z)\nf(1)\n", "def f(z):\n    return [None]\n\nf(1)\n"),
         ("y = f(x)\n", "f(x)\n"),
         ("def f():\n    return x\nf()\n", "def f():\n    x\n\nf()\n"),
         ("if a == b:\n    c\n", "if True:\n    c\n"),

@@ -112,8 +112,6 @@ def _smaller(script: Script, node: ast.expr, packages: frozenset[str]) -> Iterat
             yield "1"
     elif isinstance(node, ast.Call) and isinstance(script.parents[node], ast.Call | ast.keyword):
         yield "None"
-    if isinstance(node, ast.Call):
-        yield from _one_element(script, node)
     if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
         yield from _one_turn(script, node)
     if isinstance(node, ast.ListComp):
@@ -140,14 +138,6 @@ def _is_package(node: ast.expr, packages: frozenset[str]) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in _SUBMODULES and _is_package(node.value, packages)
     return isinstance(node, ast.Name) and node.id in packages
-
-
-def _one_element(script: Script, node: ast.Call) -> Iterator[str]:
-    """`(f(xs[0]),)` in place of `tuple(f(x) for x in xs)`; so for a list."""
-    kind = ast.unparse(node.func)
-    if kind in ("tuple", "list") and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
-        for text in list(_one_turn(script, node.args[0]))[-1:]:
-            yield f"({text},)" if kind == "tuple" else f"[{text}]"
 
 
 def _one_turn(script: Script, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Iterator[str]:
