@@ -10,12 +10,12 @@ BEAT_SECONDS = 1.0
 
 
 @contextmanager
-def beating(beat: Callable[[], None], seconds: float = BEAT_SECONDS) -> Iterator[None]:
-    """Inside, `beat` is called every so many seconds, in a thread of its own."""
+def beating(beat: Callable[[], None]) -> Iterator[None]:
+    """Inside, `beat` is called every second, in a thread of its own."""
     over = threading.Event()
 
     def work() -> None:
-        while not over.wait(seconds):
+        while not over.wait(BEAT_SECONDS):
             beat()
 
     thread = threading.Thread(target=work, name="heartbeat", daemon=True)
@@ -24,4 +24,4 @@ def beating(beat: Callable[[], None], seconds: float = BEAT_SECONDS) -> Iterator
         yield
     finally:
         over.set()
-        thread.join(seconds)
+        thread.join(BEAT_SECONDS)

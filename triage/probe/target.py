@@ -51,9 +51,9 @@ class Target:
         given = _TEXT.fullmatch(words[place])
         return (given[1] or "".join(words[place + 1 : place + 2])) if given is not None else None
 
-    def with_command(self, *command: str, cwd: Path | None = None) -> Target:
-        """The same interpreter, another command."""
-        return Target(self.python, command, cwd or self.cwd, None, self.label)
+    def with_command(self, *command: str, cwd: Path) -> Target:
+        """The same interpreter, another command in another directory."""
+        return Target(self.python, command, cwd, None, self.label)
 
 
 def python_of(environment: Path) -> Path:

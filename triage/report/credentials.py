@@ -163,9 +163,8 @@ def mentions(text: str, *hints: str) -> bool:
     return any(hint in text for hint in hints)
 
 
-def scrub(text: str, tally: Counter[str] | None = None) -> str:
+def scrub(text: str, tally: Counter[str]) -> str:
     """The text without anything that has the shape of a secret, or that stands beside a name that says so."""
-    tally = Counter() if tally is None else tally
     text = take_out(PRIVATE_KEY, SECRET, "private_key", text, tally)  # first: nothing else may tear it
     for kind, pattern in shapes_in(text):
         text = take_out(pattern, SECRET, kind, text, tally)

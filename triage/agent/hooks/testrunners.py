@@ -32,7 +32,7 @@ def patch_pytest(module, recorder):
     module.call_and_report = reporting
 
 
-def patch_collection(module, recorder, only=None):
+def patch_collection(module, recorder, only):
     """Watch `_pytest.main`: how many tests are to run. With `only` (a node id), no other test does, where there is that one."""
 
     class Chosen:
@@ -79,7 +79,7 @@ def patch_unittest(module, recorder):
         setattr(module.TestResult, name, _recording(getattr(module.TestResult, name), recorder))
 
 
-def patch_suite(module, recorder, only=None):
+def patch_suite(module, recorder, only):
     """Watch `unittest.suite`: as `patch_collection` does for pytest; `only` is a test's id."""
     run = module.TestSuite.run
 

@@ -62,9 +62,9 @@ def needed(driver: Judge[Script], trace: Trace, data: Data, asked: KnownFailure)
     return None
 
 
-def fewest(words: Sequence[str], fails: Callable[[Sequence[str]], bool], most: int = MOST_QUERIES) -> list[str]:
-    """The words without those that are not needed: halves, quarters, ... single ones, in at most so many questions."""
-    kept, size = list(words), max(1, len(words) // 2)
+def fewest(words: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
+    """The words without those that are not needed: halves, quarters, ... single ones, in a bounded number of questions."""
+    kept, size, most = list(words), max(1, len(words) // 2), MOST_QUERIES
     while most > 0 and kept:
         place = 0
         while place < len(kept) and most > 0:
