@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypedDict
 from triage.environments.machine import runs_that_fit, usable_cores
 from triage.judge.signature import first_words
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
+from triage.locate.lateness import StandsStill
 from triage.locate.leftovers import compiled_nothing
 from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
@@ -193,6 +194,8 @@ class Runs(ABC):
     ) -> Probe:
         """`few_logs`: no graphs are printed."""
         patience = self._limit(limit)
+        if self._hung() and self.start.outcome.still:
+            asked.setdefault("late", StandsStill())
         logs = {"TORCH_LOGS": os.environ.get("TORCH_LOGS") or "recompiles"} if few_logs else {}
         request = ProbeRequest(
             name=name,
