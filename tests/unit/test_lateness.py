@@ -47,7 +47,8 @@ class Standing(Standstill):
         super().__init__()
         self.seconds = seconds
 
-    def look(self, root: int | None) -> float:
+    def look(self, root: int | None, *, itself: bool = True) -> float:
+        assert not itself  # that is the process that watches
         return self.seconds()
 
 

@@ -85,6 +85,15 @@ def test_what_only_looks_whether_it_may_go_on_stands_still(proc: Proc) -> None:
     assert still[4] == 0.0 and still[-1] == pytest.approx(6.0)
 
 
+def test_who_watches_it_is_not_looked_at(proc: Proc) -> None:
+    for second in range(10):
+        proc.thread(1, 1, 0.0, children="2", ran=float(second))
+        proc.thread(2, 2, 0.0)
+        proc.now += 1.0
+        proc.standstill.look(1, itself=False)
+    assert proc.standstill.look(1, itself=False) == pytest.approx(9.0)
+
+
 @pytest.mark.parametrize(("waited", "state"), [(1.0, "R"), (0.0, "D")])
 def test_what_waits_for_a_processor_or_a_disk_does_not(proc: Proc, waited: float, state: str) -> None:
     for second in range(10):

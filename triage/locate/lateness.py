@@ -75,7 +75,7 @@ class Lateness:
         beats = [self._beats.only(path, now) for path in printed]
         if len(grown) > len(printed) or (beats and not (all(beats) and _goes_on(written[-1]))):
             self._heard = now
-        still = self._standstill.look(process) >= SILENT_SECONDS
+        still = self._standstill.look(process, itself=False) >= SILENT_SECONDS
         silent = now - self._heard >= SILENT_SECONDS
         seconds, taken = self._passed(), now - self._began
         if seconds is not None and still and silent and taken >= STILL_FACTOR * seconds:
@@ -96,7 +96,7 @@ class StandsStill:
 
     def __call__(self, written: Sequence[Path], process: int) -> str:
         """Why it is late; empty while it is not."""
-        return STILL if self._standstill.look(process) >= STILL_SECONDS else ""
+        return STILL if self._standstill.look(process, itself=False) >= STILL_SECONDS else ""
 
 
 def _sizes(written: Sequence[Path]) -> Iterator[tuple[Path, int]]:

@@ -46,7 +46,7 @@ class Launch:
     stdin: Path | None = None
     channel: Path | None = None  # of agents that write down their stacks when they are asked to, at the time limit
     late: Callable[[int], str] | None = (
-        None  # why the limit of this process comes before its time; empty while it does not
+        None  # why the limit comes before its time, if it does; told our process above the target
     )
     private: tuple[Path, ...] = ()  # directories of ours that go with us where we are killed
     standby: Path | None = None  # the file that a copy of the program writes once it stands by

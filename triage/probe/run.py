@@ -82,7 +82,7 @@ class ProbeRequest:
     makes: Standby | None = None  # other runs of the script are to begin where this one first calls a compiled function
     begins_at: Standby | None = None  # it may begin there, if it passes (`probe/standby.py`)
     begun: Callable[[Path], None] | None = None  # told of the directory that the agents write into, before the start
-    late: Late | None = None  # why to wait no longer; told what the run writes into, and its process
+    late: Late | None = None  # why to wait no longer; told what the run writes into, and the process above it
     verbose_logs: bool = True
 
 

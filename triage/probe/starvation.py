@@ -15,7 +15,7 @@ from pathlib import Path
 LOOK_SECONDS = 0.5
 PROC = Path("/proc")
 MOST, MOST_SECONDS = 3.0, 90.0  # times its limit that something is waited for besides, and no longer than that
-AT_WORK = 0.05  # of the time that passes: what only looks now and then whether it may go on takes less
+AT_WORK = 0.1  # of the time that passes: what only looks now and then whether it may go on takes less
 
 
 def to_spare(timeout: float) -> float:
@@ -57,12 +57,13 @@ class Standstill:
         self._since = self._looked = clock()
         self._known: dict[str, float] = {}
 
-    def look(self, root: int | None) -> float:
-        """Until the last look, of which there are few."""
+    def look(self, root: int | None, *, itself: bool = True) -> float:
+        """Until the last look, of which there are few. Without `itself` only what is below it counts."""
         passed = self._clock() - self._looked
         if root is not None and passed >= LOOK_SECONDS:
             self._looked += passed
-            now = list(_times(root, self._proc))
+            own = [] if itself else [thread.name for thread in _threads(self._proc / str(root))]
+            now = [each for each in _times(root, self._proc) if each[0] not in own]
             before, self._known = self._known, {thread: ran + waited for thread, ran, waited, _ in now}
             done = sum(seconds - before.get(thread, 0.0) for thread, seconds in self._known.items())
             if not now or done > AT_WORK * passed or any(state == "D" for *_, state in now):
@@ -78,10 +79,15 @@ def _times(root: int, proc: Path) -> Iterator[tuple[str, float, float, str]]:
         if pid in seen:
             continue
         seen.add(pid)
-        with contextlib.suppress(OSError):
-            for thread in (proc / pid / "task").iterdir():
-                with contextlib.suppress(OSError, ValueError, IndexError):
-                    ran, waited = (thread / "schedstat").read_text().split()[:2]
-                    state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
-                    yield thread.name, int(ran) / 1e9, int(waited) / 1e9, state
-                    waiting += (thread / "children").read_text().split()
+        for thread in _threads(proc / pid):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                ran, waited = (thread / "schedstat").read_text().split()[:2]
+                state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
+                yield thread.name, int(ran) / 1e9, int(waited) / 1e9, state
+                waiting += (thread / "children").read_text().split()
+
+
+def _threads(process: Path) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return list((process / "task").iterdir())
+    return []
