@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from triage.locate.lateness import STILL_SECONDS, Lateness, StandsStill, _goes_on
-from triage.probe.launch import LATE, STILL
-from triage.probe.starvation import Standstill
+from triage.locate.lateness import Lateness, _goes_on
+from triage.probe.launch import LATE
+from triage.probe.starvation import STILL, StandsStill, Standstill
 
 LIMIT = 300.0
 
@@ -67,10 +67,10 @@ def test_one_that_stands_still_is_late_as_soon_as_it_has_been_silent(
 
 def test_a_later_run_that_stands_still_is_ended_sooner() -> None:
     now = [0.0]
-    late = StandsStill(Standing(lambda: now[0] - 7.0))
+    late = StandsStill(5.0, Standing(lambda: now[0] - 7.0))
     while not (why := late((), 1)):
         now[0] += 1.0
-    assert (now[0], why) == (7.0 + STILL_SECONDS, STILL)
+    assert (now[0], why) == (12.0, STILL)
 
 
 def test_it_is_left_many_times_what_the_uncompiled_one_took(late_at: Callable[..., float | None]) -> None:

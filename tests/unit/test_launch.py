@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from triage.agent import boot
-from triage.probe.launch import LATE, STILL, Cancel, Exit, Launch, launch
-from triage.probe.starvation import Standstill
+from triage.probe.launch import LATE, Cancel, Exit, Launch, launch
+from triage.probe.starvation import StandsStill
 from triage.probe.supervisor import HEAD_BYTES, MARKER, STACKS_SIGNAL, TAIL_BYTES, ask_for_stacks
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found through /proc")
@@ -316,10 +317,9 @@ def test_what_no_process_of_the_run_is_is_not_asked_where_it_is(tmp_path: Path) 
 
 @pytest.mark.parametrize(("source", "still"), [("os.read(os.pipe()[0], 1)", True), ("while True: pass", False)])
 def test_one_that_does_nothing_any_more_stands_still(run: "Runner", source: str, still: bool) -> None:
-    standstill = Standstill()
     late = replace(
         run.request(source, timeout=9.0),
-        late=lambda process: STILL if standstill.look(process, itself=False) > 3.0 else "",
+        late=partial(StandsStill(3.0), ()),
     )
     done = launch(late)
     assert done.timed_out and (done.late, done.still) == (still, still)

@@ -17,14 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from triage.probe.events import events_in
-from triage.probe.launch import LATE, STILL
-from triage.probe.starvation import Standstill
+from triage.probe.launch import LATE
+from triage.probe.starvation import STILL, Standstill
 
 FACTOR = 10.0  # times what the uncompiled run took
 STILL_FACTOR = 2.0  # where it stands still, and is not slow: what waits in the uncompiled run too has waited by then
 SHARE_OF_LIMIT = 0.4
 SILENT_SECONDS = 40.0
-STILL_SECONDS = 20.0  # of a run whose like was seen to stand still for ever
 LOOK_SECONDS = 1.0
 PRINTED = 2  # files of what the program prints
 # Between two lines that are alike, at least, or from the first of them where they name seconds (`17s`, `0:17`, `17.2`): what
@@ -86,17 +85,6 @@ class Lateness:
             self._suspected()
             self._suspected = None
         return LATE if silent and taken >= self._least else ""
-
-
-class StandsStill:
-    """The same for a later run, where the first one stood still: it is late as soon as it has done nothing for so long."""
-
-    def __init__(self, standstill: Standstill | None = None) -> None:
-        self._standstill = standstill or Standstill()
-
-    def __call__(self, written: Sequence[Path], process: int) -> str:
-        """Why it is late; empty while it is not."""
-        return STILL if self._standstill.look(process, itself=False) >= STILL_SECONDS else ""
 
 
 def _sizes(written: Sequence[Path]) -> Iterator[tuple[Path, int]]:

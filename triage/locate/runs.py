@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TypedDict
 from triage.environments.machine import runs_that_fit, usable_cores
 from triage.judge.signature import first_words
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
-from triage.locate.lateness import StandsStill
 from triage.locate.leftovers import compiled_nothing
 from triage.model.accuracy import Comparison
 from triage.model.outcome import BoundaryPoint
@@ -26,6 +25,7 @@ from triage.model.text import clip
 from triage.probe.launch import Cancel
 from triage.probe.run import Late, Probe, ProbeRequest, run_probe
 from triage.probe.standby import Standby
+from triage.probe.starvation import STILL_SECONDS, StandsStill
 from triage.probe.target import Target
 from triage.session.clock import BudgetSpentError
 from triage.session.session import Session
@@ -195,7 +195,7 @@ class Runs(ABC):
         """`few_logs`: no graphs are printed."""
         patience = self._limit(limit)
         if self._hung() and self.start.outcome.still:
-            asked.setdefault("late", StandsStill())
+            asked.setdefault("late", StandsStill(STILL_SECONDS))
         logs = {"TORCH_LOGS": os.environ.get("TORCH_LOGS") or "recompiles"} if few_logs else {}
         request = ProbeRequest(
             name=name,

@@ -21,10 +21,10 @@ from functools import partial
 from pathlib import Path
 
 from triage.probe import supervisor
-from triage.probe.starvation import Starved
+from triage.probe.starvation import STILL, Starved
 
 MARKER = supervisor.MARKER
-LATE, STILL = "late", "still"  # why a limit comes before its time; the latter where no process does anything any more
+LATE = "late"  # why a limit comes before its time; or `STILL`
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 LOOK_SECONDS = 0.5
 PROC = Path("/proc")
 MOST, MOST_SECONDS = 3.0, 90.0  # times its limit that something is waited for besides, and no longer than that
+STILL = "still"  # why a limit comes before its time
+# Of a run of the script whose like was seen to stand still for ever; of a candidate, which passes within a second or two.
+STILL_SECONDS, STILL_CANDIDATE_SECONDS = 20.0, 10.0
 AT_WORK = 0.1  # of the time that passes: what only looks now and then whether it may go on takes less
 
 
@@ -69,6 +72,17 @@ class Standstill:
             if not now or done > AT_WORK * passed or any(state == "D" for *_, state in now):
                 self._since = self._looked
         return self._looked - self._since
+
+
+class StandsStill:
+    """Whether a run is late, of a failure that was seen to stand still: as soon as it has done nothing for so many seconds."""
+
+    def __init__(self, seconds: float, standstill: Standstill | None = None) -> None:
+        self._seconds, self._standstill = seconds, standstill or Standstill()
+
+    def __call__(self, written: Sequence[Path], process: int) -> str:
+        """`STILL`, or nothing. What is above the `process` of the target watches it, and is not looked at."""
+        return STILL if self._standstill.look(process, itself=False) >= self._seconds else ""
 
 
 def _times(root: int, proc: Path) -> Iterator[tuple[str, float, float, str]]:
