@@ -19,6 +19,7 @@ from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel, Exit, Launch
 from triage.probe.lending import Lender, run_borrowed
 from triage.probe.run import ProbeRequest, run_probe
+from triage.probe.starvation import STILL_CANDIDATE_SECONDS
 from triage.probe.target import Target
 from triage.reduce.printing.printer import print_case
 from triage.session.session import neutral_store
@@ -110,6 +111,16 @@ def test_a_bad_candidate_is_only_an_outcome(runner: ForkServerRunner, name: str)
     )
     assert _left_behind(runner) == []
     assert runner.why_slow is None
+
+
+def test_where_failures_stand_still_one_that_does_is_at_its_limit(runner: ForkServerRunner) -> None:
+    runner.stands_still(True)
+    result = runner.run(OK + "__import__('threading').Event().wait()\n", timeout=300.0)
+    assert (result.outcome.kind, result.compiled) == (OutcomeKind.HANG, True)
+    assert result.outcome.seconds < 150.0 and "in wait" in result.outcome.stacks
+    busy = runner.run(OK + "while True: pass\n", timeout=STILL_CANDIDATE_SECONDS + 4.0)
+    assert busy.outcome.seconds > STILL_CANDIDATE_SECONDS + 3.0
+    runner.stands_still(False)
 
 
 def test_a_failure_before_the_first_compile_is_told_apart(runner: ForkServerRunner) -> None:

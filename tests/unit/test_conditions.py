@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from printer_cases import case, meta, node, tensor
-from stand_ins import failing, inquiry
+from stand_ins import BOOM, Runner, failing, inquiry
 
 from triage.culprit.conditions import Answered, ask, merged, of_neighbour, of_parts, of_settings
 from triage.culprit.ways_round.spellings import CONTIGUOUS, in_another_dtype
+from triage.judge.oracle import SignatureOracle
+from triage.judge.signature import signature_of
 from triage.model.graphcase import GraphCase
+from triage.model.outcome import Outcome, RaisedException
 from triage.model.report import AblationRow, Condition, SubsystemSearch
 
 GRAPH = case([tensor("x", 4, 17)], [node("y", "torch.relu", "%x", out=meta(4, 17))], "%y")
@@ -177,3 +181,18 @@ def test_parts_and_the_neighbour():
     assert of_neighbour("It passes with float32 instead of float16.", [Condition("the dtype is float16", "")]) == ()
     assert of_neighbour("It fails with a size of 3 and passes with 2.", ()) == ()
     assert merged(parts, told, parts) == (*parts, *told)
+
+
+@pytest.mark.parametrize(("told", "outcome"), [("got {}", "same_failure"), ("no kernel for {}", "other_failure")])
+def test_a_message_that_names_the_other_dtype_is_of_the_same_failure(told: str, outcome: str) -> None:
+    def ends(source: str, rung: str | None) -> Outcome:
+        dtype = "float64" if "float64" in source else "float32"
+        words = told if dtype == "float64" else "got {}"
+        return replace(BOOM, exception=RaisedException("KeyError", words.format(f"torch.{dtype}")))
+
+    signature = signature_of(ends("", None))
+    assert signature is not None
+    rows = ask(GRAPH, None, inquiry(Runner(ends), oracle=SignatureOracle(signature))).rows
+    row = next(row for row in rows if row.setting == "float64 instead of float32")
+    assert row.outcome == outcome
+    assert row.note == (None if outcome == "same_failure" else "KeyError: no kernel for torch.float64")

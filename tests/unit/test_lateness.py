@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from triage.locate.lateness import Lateness, _goes_on
+from triage.probe.launch import LATE
+from triage.probe.starvation import STILL, StandsStill, Standstill
 
 LIMIT = 300.0
 
@@ -27,7 +29,7 @@ def late_at(tmp_path: Path) -> Callable[..., float | None]:
                 with log.open("a") as file:
                     file.write("a graph\n")
                 (events / "events-1.jsonl").write_text("{}\n" * second)
-            if late((log, tmp_path / "not-there", events)):
+            if late((log, tmp_path / "not-there", events), 1):
                 return now[0]
         return None
 
@@ -36,6 +38,39 @@ def late_at(tmp_path: Path) -> Callable[..., float | None]:
 
 def test_a_silent_run_is_late_at_a_part_of_its_limit(late_at: Callable[..., float | None]) -> None:
     assert late_at(5.0) == 120.0
+
+
+class Standing(Standstill):
+    """Whoever is looked at has stood still for so long."""
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    def look(self, root: int | None, *, itself: bool = True) -> float:
+        assert not itself  # that is the process that watches
+        return self.seconds()
+
+
+@pytest.mark.parametrize(
+    ("uncompiled", "since", "ends"), [(2.0, 0.0, 40), (30.0, 0.0, 60), (2.0, 30.0, 70), (2.0, 100.0, 120)]
+)
+def test_one_that_stands_still_is_late_as_soon_as_it_has_been_silent(
+    tmp_path: Path, uncompiled: float, since: float, ends: int
+) -> None:
+    now = [0.0]
+    late = Lateness(LIMIT, lambda: uncompiled, lambda: now[0], standstill=Standing(lambda: max(0.0, now[0] - since)))
+    while not (why := late((tmp_path / "torch.log",), 1)):
+        now[0] += 1.0
+    assert (now[0], why) == (ends, STILL if ends < 120 else LATE)
+
+
+def test_a_later_run_that_stands_still_is_ended_sooner() -> None:
+    now = [0.0]
+    late = StandsStill(5.0, Standing(lambda: now[0] - 7.0))
+    while not (why := late((), 1)):
+        now[0] += 1.0
+    assert (now[0], why) == (12.0, STILL)
 
 
 def test_it_is_left_many_times_what_the_uncompiled_one_took(late_at: Callable[..., float | None]) -> None:
@@ -55,7 +90,7 @@ def test_once_it_takes_many_times_as_long_what_comes_next_can_be_made_ready(tmp_
     late = Lateness(LIMIT, lambda: 9.5, lambda: now[0], suspected=lambda: told.append(now[0]))
     for second in range(int(LIMIT)):
         now[0] = float(second)
-        if late((tmp_path / "torch.log",)):
+        if late((tmp_path / "torch.log",), 1):
             break
     assert (told, now) == ([95.0], [120.0])
 
@@ -79,7 +114,7 @@ def at_standstill(folder: Path, line: Callable[[int], str], breadcrumb: str, eve
         if second % every == 0:
             with out.open("a") as file:
                 file.write(line(second) + "\n")
-        if late((out, folder / "err.log", folder / "torch.log", events)):
+        if late((out, folder / "err.log", folder / "torch.log", events), 1):
             return now[0]
     return None
 

@@ -6,14 +6,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from triage.agent import boot
-from triage.probe.launch import Cancel, Exit, Launch, launch
+from triage.probe.launch import LATE, Cancel, Exit, Launch, launch
+from triage.probe.starvation import StandsStill
 from triage.probe.supervisor import HEAD_BYTES, MARKER, STACKS_SIGNAL, TAIL_BYTES, ask_for_stacks
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found through /proc")
@@ -32,6 +34,10 @@ def left_over(tag: str) -> list[str]:
         except OSError:
             continue
     return found
+
+
+def once_begun(log: Path) -> Callable[[int], str]:
+    return lambda process: LATE if log.exists() and "begun" in log.read_text() else ""
 
 
 def wait_for(condition, seconds: float = 10.0) -> bool:
@@ -261,7 +267,11 @@ faulthandler.register({STACKS_SIGNAL}, file=file, all_threads=True)
 never_ends()
 """
     begun = run.folder / "out.log"
-    late = replace(run.request(source), channel=channel, late=lambda: begun.exists() and "begun" in begun.read_text())
+    late = replace(
+        run.request(source),
+        channel=channel,
+        late=lambda process: LATE if begun.exists() and "begun" in begun.read_text() else "",
+    )
     done = launch(late)
     assert done.timed_out and done.late and not done.cancelled and done.seconds < 15
     assert "in never_ends" in "".join(path.read_text() for path in channel.glob("stacks-*.txt"))
@@ -286,7 +296,11 @@ def parent_waits():
 parent_waits() if os.fork() else worker_waits()
 """
     begun = run.folder / "out.log"
-    late = replace(run.request(source), channel=channel, late=lambda: begun.exists() and "begun" in begun.read_text())
+    late = replace(
+        run.request(source),
+        channel=channel,
+        late=lambda process: LATE if begun.exists() and "begun" in begun.read_text() else "",
+    )
     assert launch(late).timed_out
     told = [path.read_text() for path in channel.glob("stacks-*.txt")]
     assert sorted(("worker_waits" in text, "parent_waits" in text) for text in told) == [(False, True), (True, False)]
@@ -301,8 +315,18 @@ def test_what_no_process_of_the_run_is_is_not_asked_where_it_is(tmp_path: Path) 
     assert other.returncode == 0
 
 
+@pytest.mark.parametrize(("source", "still"), [("os.read(os.pipe()[0], 1)", True), ("while True: pass", False)])
+def test_one_that_does_nothing_any_more_stands_still(run: "Runner", source: str, still: bool) -> None:
+    late = replace(
+        run.request(source, timeout=9.0),
+        late=partial(StandsStill(3.0), ()),
+    )
+    done = launch(late)
+    assert done.timed_out and (done.late, done.still) == (still, still)
+
+
 def test_one_that_is_at_its_time_limit_is_not_called_late(run: "Runner") -> None:
-    done = launch(replace(run.request("time.sleep(60)", timeout=1.0), late=lambda: False))
+    done = launch(replace(run.request("time.sleep(60)", timeout=1.0), late=lambda process: ""))
     assert done.timed_out and not done.late
 
 

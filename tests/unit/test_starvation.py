@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from triage.agent.warm.children import Child, Children
-from triage.probe.starvation import Starved
+from triage.probe.starvation import Standstill, Starved
 
 
 class Proc:
@@ -16,12 +16,14 @@ class Proc:
     def __init__(self, folder: Path) -> None:
         self.folder, self.now = folder, 100.0
         self.starved = Starved(lambda: self.now, folder)
+        self.standstill = Standstill(lambda: self.now, folder)
 
-    def thread(self, pid: int, tid: int, waited: float, children: str = "") -> None:
+    def thread(self, pid: int, tid: int, waited: float, children: str = "", ran: float = 7.0, state: str = "S") -> None:
         place = self.folder / str(pid) / "task" / str(tid)
         place.mkdir(parents=True, exist_ok=True)
-        (place / "schedstat").write_text(f"7000000000 {int(waited * 1e9)} 12\n")
+        (place / "schedstat").write_text(f"{int(ran * 1e9)} {int(waited * 1e9)} 12\n")
         (place / "children").write_text(children)
+        (place / "stat").write_text(f"{tid} (a (b) c) {state} 1")
 
     def after(self, seconds: float) -> float:
         self.now += seconds
@@ -71,3 +73,36 @@ def test_a_forked_candidate_is_given_more_time() -> None:
     children.extend(8, 5.0)
     children.extend(7, 2.5)
     assert child.deadline == before + 2.5
+
+
+def test_what_only_looks_whether_it_may_go_on_stands_still(proc: Proc) -> None:
+    still = [0.0]
+    for second in range(10):
+        proc.thread(1, 1, 0.0, children="2", ran=0.01 * second)  # polls
+        proc.thread(2, 2, 0.0, ran=float(min(second, 3)))  # computes for three seconds
+        proc.now += 1.0
+        still.append(proc.standstill.look(1))
+    assert still[4] == 0.0 and still[-1] == pytest.approx(6.0)
+
+
+def test_who_watches_it_is_not_looked_at(proc: Proc) -> None:
+    for second in range(10):
+        proc.thread(1, 1, 0.0, children="2", ran=float(second))
+        proc.thread(2, 2, 0.0)
+        proc.now += 1.0
+        proc.standstill.look(1, itself=False)
+    assert proc.standstill.look(1, itself=False) == pytest.approx(9.0)
+
+
+@pytest.mark.parametrize(("waited", "state"), [(1.0, "R"), (0.0, "D")])
+def test_what_waits_for_a_processor_or_a_disk_does_not(proc: Proc, waited: float, state: str) -> None:
+    for second in range(10):
+        proc.thread(1, 1, waited * second, state=state)
+        proc.now += 1.0
+        assert proc.standstill.look(1) < 1.5
+
+
+def test_nothing_stands_still_where_the_system_does_not_tell(tmp_path: Path) -> None:
+    proc = Proc(tmp_path)
+    proc.now += 9.0
+    assert proc.standstill.look(1) == 0.0

@@ -15,7 +15,7 @@ from triage.culprit.arguments import WITHOUT_OPTION, WITHOUT_OPTIONS
 from triage.culprit.guards import ANEW, GUARDS
 from triage.culprit.inquiry import Inquiry
 from triage.culprit.ways_round.spellings import CONTIGUOUS, Spelling, in_another_dtype
-from triage.judge.judgement import RefusedError
+from triage.judge.judgement import CandidateResult, RefusedError
 from triage.model.graphcase import GraphCase
 from triage.model.report import AblationRow, Condition, SubsystemSearch
 from triage.reduce.graph.edits import Edit
@@ -42,7 +42,8 @@ _WITHOUT = re.compile(r"It passes without (?P<old>the option .+)\.")
 class Question:
     """One thing changed. `ways` are edits that do it, likeliest first. `needed` is told where it passes then, else `varied`.
 
-    `how` is the change in words, where the setting says less. `spelling` does the same to a call of a program.
+    `how` is the change in words, where the setting says less. `spelling` does the same to a call of a program. `renamed` are
+    the new and the old name of what is changed: the message of the same failure may have the new one in it.
     """
 
     setting: str
@@ -51,6 +52,7 @@ class Question:
     varied: str
     how: str = field(default="", kw_only=True)
     spelling: Spelling | None = field(default=None, kw_only=True)
+    renamed: tuple[str, str] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def _dtypes(case: GraphCase) -> Iterator[Question]:
                     f"the dtype is {dtype}",
                     f"the dtype ({new} fails as well)",
                     spelling=in_another_dtype(dtype, new) if _holds(new, dtype) else None,
+                    renamed=(new, dtype),
                 )
 
 
@@ -206,7 +209,8 @@ def ask(case: GraphCase, form: Form | None, inquiry: Inquiry) -> Answered:
             break
         asked = list(texts)
         for index, result in inquiry.run_many([*texts.values()], inquiry.rung):
-            answers[asked[index]] = inquiry.row(asked[index].setting, result)
+            question = asked[index]
+            answers[question] = inquiry.row(question.setting, _named_as_before(result, question.renamed))
     rows = tuple(answers[question] for question in questions if question in answers)
     outcomes = {question: row.outcome for question, row in answers.items()}
     spellings = [each.spelling for each, outcome in outcomes.items() if outcome == "ok" and each.spelling is not None]
@@ -215,6 +219,15 @@ def ask(case: GraphCase, form: Form | None, inquiry: Inquiry) -> Answered:
 
 
 _NONE = AblationRow("", "not_run")
+
+
+def _named_as_before(result: CandidateResult, renamed: tuple[str, str] | None) -> CandidateResult:
+    """The result as if its failure, by which it is known, named what it named before the change."""
+    found = result.signature
+    if found is None or renamed is None:
+        return result
+    new, old = renamed
+    return replace(result, signature=replace(found, skeleton=re.sub(rf"\b{new}\b", old, found.skeleton)))
 
 
 def _printed(case: GraphCase, edits: Sequence[Edit], form: Form | None) -> str | None:

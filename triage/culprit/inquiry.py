@@ -80,7 +80,8 @@ class Inquiry:
             return "ok", ""
         if ended_by_time(result):
             return "not_run", f"not known: it had not ended after {result.outcome.seconds:.0f} s"
-        return "other_failure" if result.compiled else "not_run", clip(judgement.reason, 200)
+        why = judgement.reason.removeprefix("another failure: ")  # the outcome says that
+        return "other_failure" if result.compiled else "not_run", clip(why, 200)
 
 
 def seconds_of(slowest: float) -> float:

@@ -4,7 +4,8 @@ That is known once the uncompiled run beside it has passed. The first one is lat
 the limit besides, and nothing has been heard of it lately: no output, no log of the compiler's, no event of the agents. A slow
 compile is heard of graph by graph and pass by pass, and is left its whole limit. A line that says again what it said before,
 but for the time, is no progress while something is compiled or a compiled graph runs: a loop of the program's that goes on
-prints between these.
+prints between these. A run that stands still besides, as in a deadlock, is no slow compile: it is late before that part of the
+limit.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from triage.probe.events import events_in
+from triage.probe.launch import LATE
+from triage.probe.starvation import STILL, Standstill
 
 FACTOR = 10.0  # times what the uncompiled run took
+STILL_FACTOR = 2.0  # where it stands still, and is not slow: what waits in the uncompiled run too has waited by then
 SHARE_OF_LIMIT = 0.4
 SILENT_SECONDS = 40.0
 LOOK_SECONDS = 1.0
@@ -47,20 +51,22 @@ class Lateness:
         clock: Callable[[], float] = time.monotonic,
         *,
         suspected: Callable[[], None] = lambda: None,
+        standstill: Standstill | None = None,
     ) -> None:
         self._least = SHARE_OF_LIMIT * limit
         self._passed = passed
         self._suspected: Callable[[], None] | None = suspected
+        self._standstill = standstill or Standstill()
         self._clock = clock
-        self._began = self._heard = clock()
-        self._next_look = self._began + self._least - SILENT_SECONDS  # nothing that is heard until then counts
+        self._began = self._heard = self._next_look = clock()
         self._sizes: dict[Path, int] = {}
         self._beats = _Beats()
 
-    def __call__(self, written: Sequence[Path]) -> bool:
+    def __call__(self, written: Sequence[Path], process: int) -> str:
+        """Why it is late; empty while it is not."""
         now = self._clock()
         if now < self._next_look:
-            return False
+            return ""
         self._next_look = now + LOOK_SECONDS
         before, self._sizes = self._sizes, dict(_sizes(written))
         grown = [path for path, size in self._sizes.items() if size != before.get(path)]
@@ -68,13 +74,17 @@ class Lateness:
         beats = [self._beats.only(path, now) for path in printed]
         if len(grown) > len(printed) or (beats and not (all(beats) and _goes_on(written[-1]))):
             self._heard = now
-        seconds = self._passed()
-        if seconds is None or now - self._began < FACTOR * seconds:
-            return False
-        if self._suspected is not None:
+        still = self._standstill.look(process, itself=False) >= SILENT_SECONDS
+        silent = now - self._heard >= SILENT_SECONDS
+        seconds, taken = self._passed(), now - self._began
+        if seconds is not None and still and silent and taken >= STILL_FACTOR * seconds:
+            return STILL
+        if seconds is None or taken < FACTOR * seconds:
+            return ""
+        if self._suspected is not None and taken >= self._least - SILENT_SECONDS:
             self._suspected()
             self._suspected = None
-        return now - self._began >= self._least and now - self._heard >= SILENT_SECONDS
+        return LATE if silent and taken >= self._least else ""
 
 
 def _sizes(written: Sequence[Path]) -> Iterator[tuple[Path, int]]:

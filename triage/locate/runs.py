@@ -25,6 +25,7 @@ from triage.model.text import clip
 from triage.probe.launch import Cancel
 from triage.probe.run import Late, Probe, ProbeRequest, run_probe
 from triage.probe.standby import Standby
+from triage.probe.starvation import STILL_SECONDS, StandsStill
 from triage.probe.target import Target
 from triage.session.clock import BudgetSpentError
 from triage.session.session import Session
@@ -193,6 +194,8 @@ class Runs(ABC):
     ) -> Probe:
         """`few_logs`: no graphs are printed."""
         patience = self._limit(limit)
+        if self._hung() and self.start.outcome.still:
+            asked.setdefault("late", StandsStill(STILL_SECONDS))
         logs = {"TORCH_LOGS": os.environ.get("TORCH_LOGS") or "recompiles"} if few_logs else {}
         request = ProbeRequest(
             name=name,

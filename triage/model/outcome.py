@@ -88,6 +88,7 @@ class Outcome:
     detail: str = ""  # the telling line of stderr for a crash, the phase for a hang, the reason for `invalid`
     stacks: str = ""  # faulthandler stacks, where there are any
     late: bool = False  # of a hang: it was ended before its limit, as it could not but hang (`locate/lateness.py`)
+    still: bool = False  # of one that is late: no process of it had done anything for some time
     starved: float = 0.0  # of its seconds, those in which it waited for a processor, where that was looked at
 
     @property

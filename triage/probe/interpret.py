@@ -110,7 +110,9 @@ def _ended(done: Exit, notes: AgentNotes, stdout: str, stderr: str, stacks: str,
             return Outcome(OutcomeKind.OK, detail="its main thread had ended; other threads went on", **base)
         outside = not notes.last_breadcrumb or _RAN.fullmatch(notes.last_breadcrumb)
         heard = TRACES if outside and _TRACES.search(stacks) else _last_heard(notes, stacks)
-        return Outcome(OutcomeKind.HANG, detail=heard or "no compilation had begun", late=done.late, **base)
+        return Outcome(
+            OutcomeKind.HANG, detail=heard or "no compilation had begun", late=done.late, still=done.still, **base
+        )
     launchers = next(filter(_is_launchers, failures), None)
     if ended is None and launchers is not None:
         died = _CHILD_SIGNAL.search(launchers.message)

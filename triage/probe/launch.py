@@ -21,9 +21,10 @@ from functools import partial
 from pathlib import Path
 
 from triage.probe import supervisor
-from triage.probe.starvation import Starved
+from triage.probe.starvation import STILL, Starved
 
 MARKER = supervisor.MARKER
+LATE = "late"  # why a limit comes before its time; or `STILL`
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ class Launch:
     grace: float = 2.0
     stdin: Path | None = None
     channel: Path | None = None  # of agents that write down their stacks when they are asked to, at the time limit
-    late: Callable[[], bool] | None = None  # whether the limit has come before its time
+    late: Callable[[int], str] | None = (
+        None  # why the limit comes before its time, if it does; told our process above the target
+    )
     private: tuple[Path, ...] = ()  # directories of ours that go with us where we are killed
     standby: Path | None = None  # the file that a copy of the program writes once it stands by
     keep: Callable[[Callable[[], None]], bool] | None = None  # who takes what ends such a copy, if there is one
@@ -60,6 +63,7 @@ class Exit:
     cancelled: bool = False
     error: str | None = None
     late: bool = False  # `timed_out`, before the limit
+    still: bool = False  # it was late as it did nothing any more (`STILL`)
     told_at: float | None = None  # where `timed_out`: what it says later, it says because it is told to end
     starved: float = 0.0  # of its seconds, those in which it waited for a processor, where that was looked at
 
@@ -137,13 +141,13 @@ def _converse(
     answer: list[bytes] = []
     reader = threading.Thread(target=lambda: answer.append(keeper.stdout.readline()), daemon=True)  # type: ignore[union-attr]
     reader.start()
-    told, more, starved = False, 0, Starved()
+    told, more, starved, why = False, 0, Starved(), ""
     while reader.is_alive():
         reader.join(0.05)
         if cancel is not None and cancel.is_set() and not told:
             told = True
             _cut(keeper)
-        if request.late is not None and not told and request.late():
+        if request.late is not None and not told and (why := request.late(keeper.pid)):
             told = True
             _say(keeper, supervisor.LATE)
         if request.spare and more + 1 <= min(starved.look(keeper.pid), request.spare):
@@ -158,6 +162,7 @@ def _converse(
             cancelled=bool(facts.get("cancelled")),
             error=facts.get("error"),
             late=bool(facts.get("late")),
+            still=bool(facts.get("late")) and why == STILL,
             told_at=facts.get("told_at"),
             starved=starved.seconds,
         )

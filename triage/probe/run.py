@@ -30,7 +30,7 @@ from triage.probe.standby import READY, RUNGS, Standby
 from triage.probe.supervisor import STACKS_SIGNAL
 from triage.probe.target import Target
 
-Late = Callable[[Sequence[Path]], bool]
+Late = Callable[[Sequence[Path], int], str]
 Start = Callable[[Launch, "Cancel | None"], Exit]
 MOST_LOG_BYTES = 8 * 1024 * 1024
 STOP_FILE = "stop_after.json"  # as the agent looks for it in its channel (agent/hooks/recorder.py)
@@ -82,7 +82,7 @@ class ProbeRequest:
     makes: Standby | None = None  # other runs of the script are to begin where this one first calls a compiled function
     begins_at: Standby | None = None  # it may begin there, if it passes (`probe/standby.py`)
     begun: Callable[[Path], None] | None = None  # told of the directory that the agents write into, before the start
-    late: Late | None = None  # whether to wait no longer; told what the run writes into
+    late: Late | None = None  # why to wait no longer; told what the run writes into, and the process above it
     verbose_logs: bool = True
 
 
@@ -90,7 +90,7 @@ class ProbeRequest:
 _PLAIN = ProbeRequest("", Target("", (), Path()), None, 0.0, Path())
 _ANY = (
     *("name", "target", "rung", "timeout", "directory", "capture", "record_values", "stop_after", "stop_later"),
-    *("neutral", "kernels", "extra_env", "begins_at", "begun", "verbose_logs", "values_of_call"),
+    *("neutral", "kernels", "extra_env", "begins_at", "begun", "late", "verbose_logs", "values_of_call"),
 )
 
 

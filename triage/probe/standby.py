@@ -21,7 +21,7 @@ from triage.model.rungs import LADDER
 from triage.probe.forkclient import ForkRequest, Forks, ServerGoneError
 from triage.probe.launch import Cancel, Exit, Launch
 from triage.probe.staging import Stage
-from triage.probe.supervisor import stat_of, tree_of
+from triage.probe.starvation import Standstill
 
 # As the agent calls them.
 FOLDER, READY, REQUESTS, REPLIES, PRINTED = "standby", "ready.json", "requests", "replies", ("out", "err")
@@ -30,7 +30,7 @@ POLL_SECONDS = 0.05
 # What a run may take there once the script as it is has ended: many times what that took from the copy on, with one thread.
 FACTOR, LEAST_SECONDS = 4.0, 10.0
 # Without any work it waits for what was not forked with it, a thread of OpenMP's say.
-IDLE_SECONDS, LOOK_SECONDS = 4.0, 0.5
+IDLE_SECONDS = 4.0
 
 
 class Standby:
@@ -128,7 +128,7 @@ class Standby:
     def _waited(self, forks: Forks, request: ForkRequest, cancel: Cancel) -> Exit:
         began = time.monotonic()
         running = forks.submit(request)
-        told, work = "", _Work()
+        told, standstill = "", Standstill()
         while True:
             with contextlib.suppress(NotYetError):
                 done = running.result(POLL_SECONDS).exit
@@ -140,7 +140,7 @@ class Standby:
                 told = "cancelled"
             elif limit is not None and time.monotonic() - began > limit:
                 told = "it takes too long there"
-            elif work.idle_seconds(forks.pid_of(running)) > IDLE_SECONDS:
+            elif standstill.look(forks.pid_of(running)) > IDLE_SECONDS:
                 told = "it does nothing there"
             else:
                 continue
@@ -162,27 +162,3 @@ class Standby:
             with log.open("rb") as before, goal.open("wb") as out:
                 out.write(before.read(int(length)))
                 out.write((root / name).read_bytes())
-
-
-class _Work:
-    """How long a process, and all below it, has not computed."""
-
-    def __init__(self) -> None:
-        self._seen = -1
-        self._since = self._looked = time.monotonic()
-
-    def idle_seconds(self, pid: int | None) -> float:
-        """Until the last look, of which there are few."""
-        now = time.monotonic()
-        if pid is not None and now - self._looked > LOOK_SECONDS:
-            self._looked = now
-            done = sum(_ticks(each) for each in tree_of(pid))
-            if done != self._seen:
-                self._seen, self._since = done, now
-        return self._looked - self._since
-
-
-def _ticks(pid: int) -> int:
-    """Of processor time, that of children that have ended included; one that could run counts as if it did."""
-    stat = stat_of(pid)
-    return sum(map(int, stat[11:15])) + (time.monotonic_ns() if stat[:1] in (["R"], ["D"]) else 0)

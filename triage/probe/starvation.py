@@ -1,19 +1,24 @@
-"""How long a process could have gone on and got no processor: on a busy machine a limit would count that as its own time.
+"""How long a process could have gone on and got no processor: on a busy machine a limit would count that as its own time. And
+how long it has neither worked nor wanted to.
 
-Linux tells it of each thread (`/proc/PID/task/TID/schedstat`, the second number, in nanoseconds). What sleeps, or waits for a
-lock, waits for no processor: a deadlock is never starved.
+Linux tells both of each thread (`/proc/PID/task/TID/schedstat`: how long it ran, how long it waited, in nanoseconds). What
+sleeps, or waits for a lock, waits for no processor: a deadlock is never starved, and stands still.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 LOOK_SECONDS = 0.5
 PROC = Path("/proc")
 MOST, MOST_SECONDS = 3.0, 90.0  # times its limit that something is waited for besides, and no longer than that
+STILL = "still"  # why a limit comes before its time
+# Of a run of the script whose like was seen to stand still for ever; of a candidate, which passes within a second or two.
+STILL_SECONDS, STILL_CANDIDATE_SECONDS = 20.0, 10.0
+AT_WORK = 0.1  # of the time that passes: what only looks now and then whether it may go on takes less
 
 
 def to_spare(timeout: float) -> float:
@@ -38,24 +43,65 @@ class Starved:
         passed = self._clock() - self._looked
         if root is not None and passed >= LOOK_SECONDS:
             self._looked += passed
-            before, self._known = self._known, _waits(root, self._proc)
+            before, self._known = self._known, {thread: waited for thread, _, waited, _ in _times(root, self._proc)}
             longest = max((waited - before.get(thread, 0.0) for thread, waited in self._known.items()), default=0.0)
             self.seconds += min(longest, passed)
         return self.seconds
 
 
-def _waits(root: int, proc: Path) -> dict[str, float]:
-    """Thread -> seconds that it waited for a processor so far, of a process and all below it."""
-    found: dict[str, float] = {}
+class Standstill:
+    """Asked again and again while a process runs: for how many seconds it, and all below it, have now done nothing.
+
+    What waits for a disk does something. Where the system does not tell, nothing is said to stand still.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, proc: Path = PROC) -> None:
+        self._clock, self._proc = clock, proc
+        self._since = self._looked = clock()
+        self._known: dict[str, float] = {}
+
+    def look(self, root: int | None, *, itself: bool = True) -> float:
+        """Until the last look, of which there are few. Without `itself` only what is below it counts."""
+        passed = self._clock() - self._looked
+        if root is not None and passed >= LOOK_SECONDS:
+            self._looked += passed
+            own = [] if itself else [thread.name for thread in _threads(self._proc / str(root))]
+            now = [each for each in _times(root, self._proc) if each[0] not in own]
+            before, self._known = self._known, {thread: ran + waited for thread, ran, waited, _ in now}
+            done = sum(seconds - before.get(thread, 0.0) for thread, seconds in self._known.items())
+            if not now or done > AT_WORK * passed or any(state == "D" for *_, state in now):
+                self._since = self._looked
+        return self._looked - self._since
+
+
+class StandsStill:
+    """Whether a run is late, of a failure that was seen to stand still: as soon as it has done nothing for so many seconds."""
+
+    def __init__(self, seconds: float, standstill: Standstill | None = None) -> None:
+        self._seconds, self._standstill = seconds, standstill or Standstill()
+
+    def __call__(self, written: Sequence[Path], process: int) -> str:
+        """`STILL`, or nothing. What is above the `process` of the target watches it, and is not looked at."""
+        return STILL if self._standstill.look(process, itself=False) >= self._seconds else ""
+
+
+def _times(root: int, proc: Path) -> Iterator[tuple[str, float, float, str]]:
+    """(thread, seconds that it ran so far, seconds that it waited for a processor, its state): of a process and all below it."""
     waiting, seen = [str(root)], set()
     while waiting:
         pid = waiting.pop()
         if pid in seen:
             continue
         seen.add(pid)
-        with contextlib.suppress(OSError):
-            for thread in (proc / pid / "task").iterdir():
-                with contextlib.suppress(OSError, ValueError, IndexError):
-                    found[thread.name] = int((thread / "schedstat").read_text().split()[1]) / 1e9
-                    waiting += (thread / "children").read_text().split()
-    return found
+        for thread in _threads(proc / pid):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                ran, waited = (thread / "schedstat").read_text().split()[:2]
+                state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
+                yield thread.name, int(ran) / 1e9, int(waited) / 1e9, state
+                waiting += (thread / "children").read_text().split()
+
+
+def _threads(process: Path) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return list((process / "task").iterdir())
+    return []

@@ -134,10 +134,13 @@ def _of_limits(found: Findings, conclusion: Conclusion) -> Told:
     if any(probe.notes.stopped_early for probe in probes):
         yield STOPPED_EARLY
     if late is not None:
+        heard = "nothing had been heard of it for some time, neither output nor the compiler's log"
+        advice = " If it is only slow, raise --timeout."
+        if late.outcome.still:
+            heard, advice = f"{heard}, while no process of it did anything", ""
         yield (
             f"The script was ended after {late.outcome.seconds:.0f} s, before the limit of {limit:.0f} s: uncompiled it takes "
-            "a small part of that, and nothing had been heard of it for some time, neither output nor the compiler's log. "
-            "If it is only slow, raise --timeout."
+            f"a small part of that, and {heard}.{advice}"
         )
     if conclusion.stage is Stage.SCRIPT and conclusion.symptom is Symptom.HANG:
         yield (

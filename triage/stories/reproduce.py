@@ -52,6 +52,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
         runner.compare(comparison_for(conclusion))
         conclusion = told_apart(found, conclusion, runner, seconds_for(found))
         runner.compare(comparison_for(conclusion))
+    runner.stands_still(conclusion.outcome is not None and conclusion.outcome.still)
     reproduction = _Reproduction(found, conclusion, runner)
     if reproduction.compared and given_up.recall(found, reproduction.problem):
         return
@@ -157,6 +158,8 @@ class _Reproduction:
         found, problem, session = self.found, self.problem, self.found.session
         limit = seconds_to_show(found, self.patience)
         kept: dict[str, Any] = {"neutral": session.neutral, "extensions": session.kernels}
+        outcome = self.conclusion.outcome
+        kept["still"] = outcome is not None and outcome.still
         fresh = {"timeout": limit, "end": session.clock.end(), **kept}
         python = found.target.python
         warm = None if self.prints else self.runner  # its random numbers may be others than those of a fresh process

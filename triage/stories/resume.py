@@ -85,6 +85,8 @@ def _of_more_tests(known: Probe, request: ProbeRequest) -> bool:
 def _cut_short(known: Probe, timeout: float) -> bool:
     """Whether a probe hung for clearly less than the limit of today (`--timeout` may be given anew)."""
     enough = SHARE_OF_LIMIT * timeout if known.outcome.late else timeout
+    if known.outcome.still:
+        return False  # no time helps
     return known.outcome.kind is OutcomeKind.HANG and known.outcome.seconds < ENOUGH * enough
 
 

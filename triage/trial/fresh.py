@@ -18,7 +18,8 @@ from triage.model.accuracy import Comparison
 from triage.model.rungs import backend_of
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
-from triage.probe.run import ProbeRequest, run_probe
+from triage.probe.run import Late, ProbeRequest, run_probe
+from triage.probe.starvation import STILL_CANDIDATE_SECONDS, StandsStill
 from triage.probe.target import Target
 from triage.trial.facts import left_in, printed_in, result_of_probe, warned_in
 from triage.trial.limits import meets_others
@@ -33,7 +34,7 @@ class FreshProcessRunner(PooledRunner):
     """A `CandidateRunner` that starts a process of the target interpreter per candidate. Slower, and works everywhere.
 
     `neutral` is the store of compiler facts that probes share, `kernels` where those that one candidate built are kept for the
-    others, `accuracy` what the agent compares with eager in each candidate.
+    others, `accuracy` what the agent compares with eager in each candidate. `still`: the failure is a standstill.
     """
 
     def __init__(
@@ -42,16 +43,22 @@ class FreshProcessRunner(PooledRunner):
         super().__init__(jobs)
         self.python, self.neutral, self.kernels = python, neutral, kernels
         self.accuracy: Comparison | None = None
+        self.still = False
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         directory = self._new_directory()
         try:
             kept: dict[str, Any] = {"neutral": self.neutral, "kernels": self.kernels, "extensions": self.kernels}
+            kept["late"] = self.late()
             return run_fresh(
                 query, self.python, directory, cancel, extra_env=ONE_THREAD, accuracy=self.accuracy, **kept
             )
         finally:
             shutil.rmtree(directory, ignore_errors=True)
+
+    def late(self) -> Late | None:
+        """What ends a run before its limit."""
+        return StandsStill(STILL_CANDIDATE_SECONDS) if self.still else None
 
 
 def run_fresh(
@@ -93,13 +100,15 @@ def verify(
     neutral: Path | None = None,
     extensions: Path | None = None,
     end: float = math.inf,
+    still: bool = False,
 ) -> list[CandidateResult]:
     """Run a finished reproducer `runs` times: fresh process, fresh caches, empty directory, the user's own settings.
 
     The results hold the graph that failed. Nothing runs past `end` (of `time.monotonic`). C++ extensions of the program are not
-    built again where they lie in `extensions`: they are not what is asked about, and may take longer than all else.
+    built again where they lie in `extensions`: they are not what is asked about, and may take longer than all else. `still`: the
+    failure is a standstill, so a run that does nothing any more is not waited for to its limit.
     """
-    return _fresh([Query(source, rung, timeout)] * runs, python, neutral, extensions, end)
+    return _fresh([Query(source, rung, timeout)] * runs, python, neutral, extensions, end, still)
 
 
 def verify_with_control(
@@ -112,6 +121,7 @@ def verify_with_control(
     neutral: Path | None = None,
     extensions: Path | None = None,
     end: float = math.inf,
+    still: bool = False,
     warm: PooledRunner | None = None,
 ) -> tuple[list[CandidateResult], CandidateResult]:
     """What `verify` gives, and beside it one run with the backend `passing`, which ought to end well.
@@ -121,20 +131,21 @@ def verify_with_control(
     if warm is not None:
         control = warm.run(source, rung=passing, timeout=timeout)
         if control.outcome.kind is OutcomeKind.OK:
-            asked: dict[str, Any] = {"neutral": neutral, "extensions": extensions, "end": end}
+            asked: dict[str, Any] = {"neutral": neutral, "extensions": extensions, "end": end, "still": still}
             return verify(source, python, runs=runs, timeout=timeout, **asked), control
     queries = [*[Query(source, None, timeout)] * runs, Query(source, passing, timeout)]
-    *results, control = _fresh(queries, python, neutral, extensions, end)
+    *results, control = _fresh(queries, python, neutral, extensions, end, still)
     return results, control
 
 
 def _fresh(
-    queries: Sequence[Query], python: str, neutral: Path | None, extensions: Path | None, end: float
+    queries: Sequence[Query], python: str, neutral: Path | None, extensions: Path | None, end: float, still: bool
 ) -> list[CandidateResult]:
     alone = any(meets_others(query.source) for query in queries)
     # One more than there are cores: the last of three does not leave one idle.
     jobs = 1 if alone else min(len(queries), usable_cores() + 1, VERIFY_JOBS)
     runner = _Verifier(python, jobs=jobs, neutral=neutral, kernels=extensions)
+    runner.still = still
     runner.until(end)
     try:
         answers = dict(runner.run_queries(queries))
@@ -148,5 +159,10 @@ class _Verifier(FreshProcessRunner):
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         directory = self._new_directory()
-        asked: dict[str, Any] = {"neutral": self.neutral, "extensions": self.kernels, "capture": True}
+        asked: dict[str, Any] = {
+            "neutral": self.neutral,
+            "extensions": self.kernels,
+            "capture": True,
+            "late": self.late(),
+        }
         return run_fresh(query, self.python, directory, cancel, extra_env={}, **asked)

@@ -22,7 +22,7 @@ from triage.model.rungs import backend_of
 from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
 from triage.probe.staging import shared_with_forks
-from triage.probe.starvation import Starved
+from triage.probe.starvation import STILL_CANDIDATE_SECONDS, Standstill, Starved
 from triage.trial.facts import ForkFacts, facts_of_fork, not_run
 from triage.trial.fresh import FreshProcessRunner
 from triage.trial.limits import default_memory_mb
@@ -100,6 +100,10 @@ class ForkServerRunner(PooledRunner):
         now = self._fresh.accuracy
         return self.comparing(replace(now, fine=True, signs=now.signs or signs) if now is not None else None)
 
+    def stands_still(self, still: bool) -> None:
+        """From now on a candidate that does nothing any more is at its limit, or not: where the failure is a standstill."""
+        self._fresh.still = still
+
     def close(self) -> None:
         self._closing.set()
         with self._beginning:
@@ -136,7 +140,7 @@ class ForkServerRunner(PooledRunner):
             kernels=self._fresh.kernels,
         )
         try:
-            ended = _outcome(server, server.submit(request), query, cancel)
+            ended = _outcome(server, server.submit(request), query, cancel, still=self._fresh.still)
             facts = facts_of_fork(request, ended)
             return replace(facts, files=_texts(directory / "cwd", files)) if files else facts
         except ServerGoneError:
@@ -221,11 +225,16 @@ def _texts(directory: Path, files: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _outcome(server: ForkServer, future: Future[ForkExit], query: Query, cancel: Cancel) -> ForkExit:
-    """Wait for a candidate. Raises ServerGoneError where the server died, or does not answer long after the time limit."""
+def _outcome(
+    server: ForkServer, future: Future[ForkExit], query: Query, cancel: Cancel, *, still: bool = False
+) -> ForkExit:
+    """Wait for a candidate; where the failure stands `still`, no longer than some seconds for one that does nothing any more.
+
+    Raises ServerGoneError where the server died, or does not answer long after the time limit.
+    """
     told = False
     waited = more = 0.0
-    starved = Starved()
+    starved, standstill = Starved(), Standstill()
     try:
         while True:
             try:
@@ -239,6 +248,9 @@ def _outcome(server: ForkServer, future: Future[ForkExit], query: Query, cancel:
             if query.spare and min(starved.look(server.pid_of(future)), query.spare) > more:
                 server.extend(future, min(starved.seconds, query.spare) - more)
                 more = min(starved.seconds, query.spare)
+            if still and standstill.look(server.pid_of(future)) > STILL_CANDIDATE_SECONDS:
+                still = False
+                server.extend(future, -query.timeout - more)
             if waited > query.timeout + more + ANSWER_GRACE_SECONDS:
                 server.kill()
     except BaseException:
