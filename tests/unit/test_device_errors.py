@@ -309,6 +309,11 @@ def test_what_the_compiler_of_a_launcher_lacks_is_read_from_the_output() -> None
         ("torch/_inductor/codegen/triton.py:store", "code generation"),
         ("torch/_inductor/runtime/compile_tasks.py:_reload_python_module", "code generation"),
         ("torch/_higher_order_ops/triton_kernel_wrap.py:identify_mutated_tensors", "the program's Triton kernels"),
+        ("torch/_functorch/autograd_function.py:custom_function_call_vmap", "torch.func"),
+        ("torch/_functorch/vmap.py:_process_batched_inputs", "torch.func"),
+        ("torch/_functorch/_aot_autograd/collect_metadata_analysis.py:inner", "aot_autograd"),
+        ("torch/_functorch/_aot_autograd/runtime_wrappers.py:runtime_wrapper", "runtime wrappers"),
+        ("torch/_functorch/aot_autograd.py:aot_module_simplified", "aot_autograd"),
     ],
 )
 def test_the_part_that_is_named(frame: str, part: str) -> None:

@@ -160,6 +160,31 @@ def test_a_mutation_alone_returns_what_it_changed():
     assert returned(keep(graph, "m")) == ["a"]
 
 
+@pytest.mark.parametrize("view", ["unfold", "torch.ops.aten.select.int", "operator.getitem"])
+def test_what_is_changed_through_a_view_and_read_later_is_returned(view: str) -> None:
+    nodes = [
+        op("a", "torch.clone", "%x", out=M),
+        op("v", view, "%a", 0, out=M),
+        op("w", "torch.relu", "%a", out=M),
+        op("m", "add_", "%v", 1, out=M),
+        op("b", "torch.sin", "%a", out=M),
+        op("c", "torch.add", "%b", "%w", out=M),
+    ]
+    assert returned(keep(case([tensor("x", 4)], nodes, "c"), "a", "v", "m")) == ["a"]
+    nodes[4] = op("b", "torch.sin", "%x", out=M)  # the last to read it does so before the change
+    assert returned(keep(case([tensor("x", 4)], nodes, "c"), "a", "v", "m")) == ["m"]
+
+
+def test_what_is_computed_of_a_changed_value_is_no_view_of_it() -> None:
+    nodes = [
+        op("a", "torch.clone", "%x", out=M),
+        op("v", "torch.relu", "%a", out=M),
+        op("m", "add_", "%v", 1, out=M),
+        op("b", "torch.add", "%a", "%m", out=M),
+    ]
+    assert returned(keep(case([tensor("x", 4)], nodes, "b"), "a", "v", "m")) == ["m"]
+
+
 def test_an_inner_value_that_is_changed_in_place_needs_no_grad():
     wants = meta(4, requires_grad=True)
     nodes = [

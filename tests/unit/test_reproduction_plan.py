@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +31,15 @@ from triage.reduce.text import engine as engine_of_text
 from triage.reduce.text.engine import SourceEngine
 from triage.session.clock import Clock
 from triage.session.settings import Settings
-from triage.stories.attempts import CHECK_NOTE, PRINTED_NOTE, PRINTED_TEXT_NOTE, VALUE_NOTE, attempts_for, full_header
+from triage.stories.attempts import (
+    CHECK_NOTE,
+    PRINTED_NOTE,
+    PRINTED_TEXT_NOTE,
+    VALUE_NOTE,
+    Uncompared,
+    attempts_for,
+    full_header,
+)
 from triage.stories.limits import (
     COLD_SECONDS,
     HANG_SECONDS,
@@ -45,6 +54,7 @@ from triage.stories.limits import (
 )
 from triage.stories.problem import compares, comparison_for, problem_of
 from triage.trial.interface import Resources
+from triage.trial.runner import ForkServerRunner
 
 GRAPH = case([tensor("x", 4)], [node("y", "torch.relu", "%x", out=meta(4))], "%y")
 GRAPHS, MINIFIER, TEXT = NativeEngine, ReproAfterEngine, SourceEngine
@@ -328,3 +338,23 @@ def test_the_place_on_top_of_a_reproducer_is_one_in_the_compiler(
 ) -> None:
     conclusion = concluded(outcome, stage)
     assert f"\n{says}" in full_header(found(conclusion, tmp_path), conclusion)
+
+
+def test_of_a_text_the_agent_compares_nothing_while_it_is_reduced() -> None:
+    asked: list[Comparison | None] = []
+    runner = ForkServerRunner(sys.executable, jobs=1)
+    runner.compare(Comparison())
+
+    class Asking:
+        name, subject = "native", "the program's text"
+
+        def reduce(self, *_: object) -> NoReduction:
+            asked.append(runner._fresh.accuracy)  # with which each candidate is run
+            return NoReduction("nothing")
+
+    try:
+        assert Uncompared(Asking(), runner).reduce(*[None] * 2).reason == "nothing"  # type: ignore[arg-type]
+        assert asked == [None]
+        assert runner._fresh.accuracy == Comparison()  # what comes next is compared again
+    finally:
+        runner.close()

@@ -323,6 +323,18 @@ def test_a_pass_is_deterministic_and_its_edits_lie_within_the_text(one):
             assert all(0 <= edit.start <= edit.end <= len(PROGRAM) for edit in edits)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('s[f"layer_{i:03d}.w"] = x\n', ['s[""] = x\n', 's[f"{i}"] = x\n']),
+        ("s[f'{i}_{d[\"a\"]!r}'] = x\n", ['s[""] = x\n', "s[f\"{i}{d['a']}\"] = x\n"]),
+        ('s[f"{i}"] = x\n', ['s[""] = x\n']),
+    ],
+)
+def test_a_text_put_together_keeps_only_what_it_is_put_together_of(text: str, expected: list[str]) -> None:
+    assert results(text, literals.propose) == expected
+
+
 def test_a_file_of_many_lines_by_its_first():
     assert "x = 'a\\n'\n" in results("x = 'a\\nb\\nc\\nd\\n'\n", literals.propose)
 

@@ -180,6 +180,7 @@ def test_one_turn_is_simpler_than_a_loop():
         (expressions.propose, "a = x[1:2:3]\n", "a = x[1:2]\n"),
         (expressions.propose, "def f():\n    yield x\nf()\n", "def f():\n    yield\n\nf()\n"),
         (parameters.propose, "def f(a, k=3):\n    return a * k\nf(1)\n", "def f(a, k=3):\n    return a * 3\n\nf(1)\n"),
+        (parameters.propose, "def f(a, k=1e-5):\n    return a * k\nf(1)\n", "def f(a):\n    return a * 1e-5\n\nf(1)\n"),
         (inlining.propose, "k = g()\nx.w = k\nf(b.w)\n", "k = g()\nf(k)\n"),
         (inlining.propose, "a, b = f, g()\nprint(a(b), a)\n", "b = g()\nprint(f(b), f)\n"),
         (inlining.propose, "a.width = 3\nf(b.width)\n", "f(3)\n"),

@@ -43,6 +43,14 @@ REGISTERED_NAMESPACES = words(
     sparse static_runtime streams symm_mem torch_attn tr_c10d torchvision torchaudio
     """
 )
+# Operations whose result may share the storage of what they are called on.
+VIEWS = words(
+    """
+    as_strided chunk contiguous detach diagonal expand expand_as flatten getitem hsplit imag mT movedim moveaxis narrow
+    permute ravel real reshape select slice split split_with_sizes squeeze swapaxes swapdims t T tensor_split to transpose
+    type unbind unflatten unfold unsqueeze view view_as view_as_complex view_as_real vsplit
+    """
+)
 _OPENERS = dict(_PAIRS)
 _CLOSERS = {closer: opener for opener, closer in _PAIRS}
 _OVERLOAD = re.compile(r"^torch\.ops\.(?P<space>[^.]+)\.(?P<name>[^.]+)(?:\.[^.]+)?$")
@@ -83,6 +91,12 @@ def changed(node: GraphNode) -> tuple[str, ...]:
         return (target,)
     lists = [item for item in node.args if trees.as_ref(item) is None]
     return tuple(dict.fromkeys(trees.refs(lists))) if is_named_in_place(node) else ()
+
+
+def viewed(node: GraphNode) -> str | None:
+    """The name of the value that a node's result may be a view of, as the operation's name tells."""
+    is_view = node.kind == "get_item" or operation(node).strip("_") in VIEWS
+    return trees.as_ref(node.args[0]) if is_view and node.args else None
 
 
 def is_named_in_place(node: GraphNode) -> bool:

@@ -15,7 +15,7 @@ from triage.model.stage import Stage, Symptom, Verdict
 from triage.reduce.choose import Attempt
 from triage.reduce.failing_comparison import FailingComparison, PassingGraphs, comparison_of, forms_of
 from triage.reduce.graph.engine import NativeEngine
-from triage.reduce.interface import Problem
+from triage.reduce.interface import Engine, NoReduction, Problem, Reduction
 from triage.reduce.minifier.engine import MINIFY_SECONDS, ReproAfterEngine
 from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, FailingRun, SourceEngine
@@ -23,6 +23,7 @@ from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend
 from triage.stories.findings import Findings, GraphAnswer
 from triage.stories.limits import HANG_SECONDS, repeats_for, seconds_for, start_seconds
 from triage.trial.driver import digest
+from triage.trial.interface import Resources
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner
 
@@ -41,6 +42,21 @@ PRINTED_NOTE = (
 PRINTED_TEXT_NOTE = (
     "The script only prints what is wrong: the reproducer is what is left of it, judged by those values."
 )
+
+
+class Uncompared:
+    """An engine of texts. They show the failure by themselves, so the agent does not compare what their graphs compute.
+
+    Where it does, Inductor draws random numbers as eager does, and what comes of its own way to draw them would be gone.
+    """
+
+    def __init__(self, engine: Engine, runner: ForkServerRunner) -> None:
+        self._engine, self._runner, self.name, self.subject = engine, runner, engine.name, engine.subject
+
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
+        """What the engine found."""
+        with self._runner.comparing(None):
+            return self._engine.reduce(problem, resources)
 
 
 def attempts_for(

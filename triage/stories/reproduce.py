@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend, fa
 from triage.reduce.verifying import FreshRuns
 from triage.session.clock import BudgetSpentError
 from triage.stories import given_up
-from triage.stories.attempts import as_asked, attempts_for, comparing, full_header
+from triage.stories.attempts import Uncompared, as_asked, attempts_for, comparing, full_header
 from triage.stories.blame import blame
 from triage.stories.captured import passes_alone
 from triage.stories.early import EarlyNews
@@ -104,7 +105,7 @@ class _Reproduction:
         self.problem = problem
         found.reproduced, notes = choose(
             problem,
-            [replace(attempt, engine=self._ready(attempt.engine)) for attempt in attempts],
+            [replace(attempt, engine=self._ready(attempt)) for attempt in attempts],
             Resources(self.runner, self.oracle, searching, self.news.emit),
             self._verified,
             Unreduced(
@@ -129,7 +130,8 @@ class _Reproduction:
             return
         if made.prints or lies_in_environment(self.conclusion.outcome, self.conclusion.stage):
             return  # of what only prints nothing can be asked
-        blame(found, made, self.problem, self.runner, made.oracle or self.oracle, self.patience)
+        with self.runner.comparing(None) if made.case == "source" else nullcontext():  # as it was reduced
+            blame(found, made, self.problem, self.runner, made.oracle or self.oracle, self.patience)
 
     def _planned(self, budget: Budget) -> tuple[Problem, list[Attempt]]:
         """The engines to try, in order, on the graphs and the comparison that are known to show the failure."""
@@ -149,8 +151,9 @@ class _Reproduction:
             problem, _ = ask_then_with_setup(problem, failing_source(self.runner, self.oracle, budget, limit))
         return problem, attempts
 
-    def _ready(self, engine: Engine) -> Engine:
+    def _ready(self, attempt: Attempt) -> Engine:
         late = partial(self.found.shorten, "the reproducer was as small as it can be")
+        engine = Uncompared(attempt.engine, self.runner) if attempt.of_text else attempt.engine
         return SafeEngine(Polished(engine), self.found.met_bug, late)
 
     def _verified(self, source: str, runs: int) -> FreshRuns:

@@ -2,8 +2,8 @@
 
 What a kept unit reads from a dropped one becomes an input made from the recorded meta, or the number itself where it was
 a size; a producer whose value cannot be written down (unknown number, tuple) is kept too, and so are the contexts around
-kept units. A value that only dropped units read becomes an output, so that nothing kept is dead code. Returned values
-stay returned. Whatever was not needed any more (inputs, sub-graphs) is gone.
+kept units. A value that only dropped units read becomes an output, so that nothing kept is dead code; so does one that they
+read after it was changed in place. Returned values stay returned. Whatever was not needed any more (inputs, sub-graphs) is gone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from triage.judge.judgement import RefusedError
 from triage.model import trees
-from triage.model.effects import changed
+from triage.model.effects import changed, viewed
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, SubGraph, TensorMeta
 from triage.reduce.graph.cropping import cropped
 from triage.reduce.graph.wiring import Wiring
@@ -177,14 +177,31 @@ def _outputs(
                 computed[target] = None
             elif target in wiring.inputs or name in replaced:
                 passed_on[target] = None
+    written = _written(wiring, nodes)
     for node in nodes:
-        dropped_reader = any(user not in alive for user in wiring.users.get(node.name, ()))
-        if dropped_reader and (escaping or node.name not in read_inside) and _is_value(wiring, node):
+        dropped = [user for user in wiring.users.get(node.name, ()) if user not in alive]
+        seen_changed = any(wiring.place[user] > written.get(node.name, len(wiring.place)) for user in dropped)
+        if dropped and (escaping or seen_changed or node.name not in read_inside) and _is_value(wiring, node):
             computed[node.name] = None
     names = list(computed) or _last_value(wiring, nodes) or list(passed_on)
     if not names:
         raise RefusedError("nothing is returned")
     return tuple(trees.ref(name) for name in names)
+
+
+def _written(wiring: Wiring, nodes: list[GraphNode]) -> dict[str, int]:
+    """The values that these nodes change in place, also through views, each with the first node that does so.
+
+    Who reads such a value later reads the change, and what is wrong may be seen there only, as beside the view.
+    """
+    found: dict[str, int] = {}
+    for node in nodes:
+        for name in changed(node):
+            target: str | None = name
+            while target is not None:
+                found.setdefault(target, wiring.place[node.name])
+                target = viewed(wiring.nodes[target]) if target in wiring.nodes else None
+    return found
 
 
 def _is_value(wiring: Wiring, node: GraphNode) -> bool:

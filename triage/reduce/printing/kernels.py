@@ -12,17 +12,14 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from triage.model.effects import VIEWS
 from triage.model.syntax import called_name, parse
+from triage.model.text import words
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 # Calls that may give back the storage of what they were called on or with.
-_VIEWS = frozenset(
-    (  # noqa: SIM905 - a table of words
-        "as_strided chunk contiguous cpu cuda detach diagonal double dequantize expand expand_as flatten float from_dlpack "
-        "from_numpy half asarray as_tensor astype movedim mT narrow numpy permute ravel real imag reshape requires_grad_ "
-        "select split squeeze swapaxes t T to transpose type type_as unbind unflatten unfold unsqueeze view view_as "
-        "view_as_complex view_as_real data"
-    ).split()
+_VIEWS = VIEWS | words(
+    "asarray as_tensor astype cpu cuda data dequantize double float from_dlpack from_numpy half numpy requires_grad_ type_as"
 )
 # What holds no storage.
 _FACTS = frozenset({"shape", "dtype", "device", "ndim", "layout", "is_cuda", "requires_grad", "itemsize", "nbytes"})

@@ -62,7 +62,7 @@ def _is_looked_for(script: Script, node: ast.expr) -> bool:
 def _texts(value: object, node: ast.expr) -> list[str]:
     """What could stand there, simplest first."""
     if isinstance(node, ast.JoinedStr):
-        return ['""']
+        return [text for text in ('""', _only_fields(node)) if len(text) < len(str(value))]
     if isinstance(value, int):
         # Not 0: a tensor without elements is a special case of its own, and fails in ways of its own.
         smaller = [1, 2, 3, 4, value // 2, value * 3 // 4, value - 1]
@@ -75,3 +75,10 @@ def _texts(value: object, node: ast.expr) -> list[str]:
         short += [repr("".join(lines[:count])) for count in sorted({1, 2, len(lines) // 2}) if 0 < count < len(lines)]
         return [text for text in short if len(text) < len(value) + 2]
     return []
+
+
+def _only_fields(node: ast.JoinedStr) -> str:
+    """`f"{i}"` of `f"layer_{i:03d}"`: a text that only has to be another one each time says no more."""
+    fields = [ast.FormattedValue(item.value, -1) for item in node.values if isinstance(item, ast.FormattedValue)]
+    text = ast.unparse(ast.JoinedStr(list(fields)))
+    return text if '"' in text else f'f"{text[2:-1]}"'

@@ -52,10 +52,14 @@ def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -
 
 
 def _default_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
-    """A default that is a literal in place of the parameter (which then is unused): perhaps no call gives another."""
+    """A default that is a literal in place of the parameter, which goes or then is unused: perhaps no call gives another.
+
+    Together, as the default may be longer than the name.
+    """
     inner = seen.scope_at(node)
     for argument, default in defaults_of(node.args):
         places = seen.of(argument.arg, inner)
         uses = [place for place in places if not place.binds and place.placed]
         if isinstance(default, ast.Constant) and uses and len(places) == len(uses) + 1:
-            yield one(*(Edit(place.start, place.end, script.source(default)) for place in uses))
+            filled = tuple(Edit(place.start, place.end, script.source(default)) for place in uses)
+            yield Choice(((*filled, *without_registered(script, node, argument)), filled))
