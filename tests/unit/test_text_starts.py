@@ -231,6 +231,16 @@ def test_the_failing_line_is_called_alone_on_what_its_names_stood_for():
     assert "def f(x):\n    y = x + 1\n" in line_alone(7, "forward", x="1", self="2")
 
 
+def test_a_check_that_random_numbers_do_not_pass_is_asked_with_ones():
+    moment = Moment(1, "scaled", ("__main__", 9), {"z": "[torch.randn(2, requires_grad=True)]"})
+    trace = Trace({"__main__": Module("__main__", LINES)}, calls=(OUTER,), moments=(moment,))
+    texts = [script.text for script in starts(trace, ASKED)]
+    lines = [text for text in texts if "def f(z)" in text]
+    assert ["torch.randn(2" in text for text in lines] == [True, False]
+    assert lines[1].endswith("compiled([torch.ones(2, requires_grad=True)])\n")
+    assert sum("torch.randn(2" in text for text in texts) == sum("torch.ones(2" in text for text in texts)
+
+
 REGISTERED = (
     "class Kind(type):\n    known = {}\n    def __new__(kind, name, *rest):\n"
     "        return kind.known.setdefault(name, super().__new__(kind, name, *rest))\n"
