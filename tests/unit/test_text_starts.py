@@ -241,6 +241,48 @@ def test_a_check_that_random_numbers_do_not_pass_is_asked_with_ones():
     assert sum("torch.randn(2" in text for text in texts) == sum("torch.ones(2" in text for text in texts)
 
 
+HEADS = """\
+import torch
+def f(lock, pairs):
+    with lock:  # held
+        # here
+        @torch.no_grad
+        def g():
+            return super()
+    if not all(
+        torch.equal(a, b) \\
+        for a, b in pairs
+    ):
+        raise ValueError
+    while pairs:
+        pairs.pop()
+    else:
+        return 1
+    if not pairs:
+        raise ValueError
+    elif lock:
+        return 2
+"""
+
+
+def test_of_a_line_with_others_below_it_they_are_left_out_first():
+    """What a `with` holds may be no function of its own, and what an `if` raises no run without a compiler would pass."""
+
+    def alone(line: int) -> str:
+        names = {"lock": "torch.nn.Module()", "pairs": "[1]"}
+        modules = {"__main__": Module("__main__", HEADS)}
+        texts = [
+            script.text
+            for script in starts(Trace(modules, moments=(Moment(1, "f", ("__main__", line), names),)), ASKED)
+        ]
+        return texts[0].split("import torch\n\n")[1].split("\ncompiled = ")[0]
+
+    assert alone(3) == "def fn(lock):\n    with lock:\n        pass\n"
+    assert alone(13) == "def fn(pairs):\n    while pairs:\n        break\n"
+    assert alone(17) == "def fn(pairs):\n    if not pairs:\n        pass\n"
+    assert "all((torch.equal(a, b) for a, b in pairs)):\n        pass\n" in alone(9)  # of a text that is written anew
+
+
 REGISTERED = (
     "class Kind(type):\n    known = {}\n    def __new__(kind, name, *rest):\n"
     "        return kind.known.setdefault(name, super().__new__(kind, name, *rest))\n"
