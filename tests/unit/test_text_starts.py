@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from triage.model.outcome import CompileCall, Frame, RaisedException
+from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
+from triage.model.stage import OutcomeKind
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.code.tidy import tidy
+from triage.reduce.text.engine import watched_for
 from triage.reduce.text.starts.direct import needed
 from triage.reduce.text.starts.executed import executed_part
 from triage.reduce.text.starts.failing_line import without_the_rest
@@ -23,6 +25,7 @@ from triage.reduce.text.watching.evidence import (
     outer_frames,
     read,
 )
+from triage.trial.share import Limit
 
 MAIN = """\
 import argparse
@@ -400,3 +403,19 @@ def test_what_a_program_executes_that_is_no_module_is_a_text_to_start_from():
     first, with_data, whole = starts(Trace(modules, texts=("import m\nm.f(3)\n",)), KnownFailure(0, (), None), told)
     assert first.text == "def f(x):\n    return x\n\nf(3)\n"
     assert with_data.text.endswith(first.text) and "sys.argv" in with_data.text and "json.load" in whole.text
+
+
+def test_a_program_that_takes_long_to_start_is_watched_until_it_comes_to_where_it_failed() -> None:
+    class Left:
+        def left(self) -> float:
+            return 400.0
+
+        def spent(self) -> bool:
+            return False
+
+    def seconds(failed: float, kind: OutcomeKind = OutcomeKind.EXCEPTION, timeout: float = 300.0) -> float:
+        return watched_for(Outcome(kind, seconds=failed), Limit(Left(), 120.0), Left(), timeout)
+
+    assert 119 < seconds(5.0) <= 120
+    assert seconds(60.0) == 240 and seconds(90.0) == 300 and seconds(110.0, timeout=1000.0) == 400
+    assert seconds(60.0, OutcomeKind.HANG) <= 120  # these are its limit
