@@ -9,6 +9,7 @@ import pytest
 from triage.agent.capture.describe import where
 
 USER = '  File "/home/me/train.py", line 31, in forward\n    y = self.lin(x)\n'
+LIBRARY = '  File "/v/torch/lib/python3.11/site-packages/thunder/torch/ops.py", line 7, in f\n    return x + 1\n'
 HOOK = '  File "/home/me/train.py", line 11, in __torch_function__\n    return super().__torch_function__(func)\n'
 TORCH = '  File "/v/lib/python3.11/site-packages/torch/_dynamo/external_utils.py", line 17, in inner\n    return fn(*args)\n'
 
@@ -21,6 +22,7 @@ TORCH = '  File "/v/lib/python3.11/site-packages/torch/_dynamo/external_utils.py
         (TORCH, ""),  # a compiled module of torch's own, as torch 2.2 calls it
         (USER + HOOK, "train.py:31 in forward: y = self.lin(x)"),  # where the program does the operation
         (HOOK, "train.py:11 in __torch_function__: return super().__torch_function__(func)"),
+        (USER + LIBRARY, "ops.py:7 in f: return x + 1"),  # torch is a package, not any folder of that name
         (None, ""),
     ],
 )

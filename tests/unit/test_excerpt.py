@@ -7,7 +7,7 @@ from triage.judge.signature import FailureSignature, headline, one_line
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip, clip_sentences, first_line
-from triage.report.excerpt import excerpt, function_of_stacks, hints_of, line_of
+from triage.report.excerpt import excerpt, function_of_stacks, hints_of, library_line_of, line_of
 
 
 def test_a_text_is_cut_before_a_word() -> None:
@@ -51,6 +51,20 @@ def test_an_excerpt_begins_in_the_users_code_and_ends_with_the_error() -> None:
 def test_a_line_of_torch_is_no_line_of_the_users() -> None:
     error = RaisedException("RuntimeError", "no", frames("a"), user_code=frames("linear"))
     assert line_of(Outcome(OutcomeKind.EXCEPTION, exception=error)) is None
+
+
+def test_a_line_of_a_library_is_told_beside_the_programs_that_leads_to_it() -> None:
+    own = Frame("/home/me/train.py", 7, "step", "loss = model(x)")
+    library = Frame(
+        "/v/lib/python3.11/site-packages/gp/exact.py", 9, "<genexpr>", "torch.equal(a, b) for a, b in pairs"
+    )
+    python = Frame("/usr/lib/python3.11/inspect.py", 2474, "signature", "sig = obj.__signature__")
+
+    def told(*traced: Frame) -> str | None:
+        return library_line_of(Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("E", "no", user_code=traced)))
+
+    assert told(own, library, python, *frames("a")) == "gp/exact.py:9 in <genexpr>: torch.equal(a, b) for a, b in pairs"
+    assert told(own, library, own) is None and told(own, *frames("a")) is None and told() is None
 
 
 def test_of_a_cell_that_a_program_runs_its_line_is_told_and_not_that_which_runs_it() -> None:

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from triage.model.outcome import CompileCall, Frame, RaisedException
+from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
+from triage.model.stage import OutcomeKind
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.code.tidy import tidy
+from triage.reduce.text.engine import watched_for
 from triage.reduce.text.starts.direct import needed
 from triage.reduce.text.starts.executed import executed_part
 from triage.reduce.text.starts.failing_line import without_the_rest
@@ -23,6 +25,7 @@ from triage.reduce.text.watching.evidence import (
     outer_frames,
     read,
 )
+from triage.trial.share import Limit
 
 MAIN = """\
 import argparse
@@ -231,6 +234,58 @@ def test_the_failing_line_is_called_alone_on_what_its_names_stood_for():
     assert "def f(x):\n    y = x + 1\n" in line_alone(7, "forward", x="1", self="2")
 
 
+def test_a_check_that_random_numbers_do_not_pass_is_asked_with_ones():
+    moment = Moment(1, "scaled", ("__main__", 9), {"z": "[torch.randn(2, requires_grad=True)]"})
+    trace = Trace({"__main__": Module("__main__", LINES)}, calls=(OUTER,), moments=(moment,))
+    texts = [script.text for script in starts(trace, ASKED)]
+    lines = [text for text in texts if "def f(z)" in text]
+    assert ["torch.randn(2" in text for text in lines] == [True, False]
+    assert lines[1].endswith("compiled([torch.ones(2, requires_grad=True)])\n")
+    assert sum("torch.randn(2" in text for text in texts) == sum("torch.ones(2" in text for text in texts)
+
+
+HEADS = """\
+import torch
+def f(lock, pairs):
+    with lock:  # held
+        # here
+        @torch.no_grad
+        def g():
+            return super()
+    if not all(
+        torch.equal(a, b) \\
+        for a, b in pairs
+    ):
+        raise ValueError
+    while pairs:
+        pairs.pop()
+    else:
+        return 1
+    if not pairs:
+        raise ValueError
+    elif lock:
+        return 2
+"""
+
+
+def test_of_a_line_with_others_below_it_they_are_left_out_first():
+    """What a `with` holds may be no function of its own, and what an `if` raises no run without a compiler would pass."""
+
+    def alone(line: int) -> str:
+        names = {"lock": "torch.nn.Module()", "pairs": "[1]"}
+        modules = {"__main__": Module("__main__", HEADS)}
+        texts = [
+            script.text
+            for script in starts(Trace(modules, moments=(Moment(1, "f", ("__main__", line), names),)), ASKED)
+        ]
+        return texts[0].split("import torch\n\n")[1].split("\ncompiled = ")[0]
+
+    assert alone(3) == "def fn(lock):\n    with lock:\n        pass\n"
+    assert alone(13) == "def fn(pairs):\n    while pairs:\n        break\n"
+    assert alone(17) == "def fn(pairs):\n    if not pairs:\n        pass\n"
+    assert "all((torch.equal(a, b) for a, b in pairs)):\n        pass\n" in alone(9)  # of a text that is written anew
+
+
 REGISTERED = (
     "class Kind(type):\n    known = {}\n    def __new__(kind, name, *rest):\n"
     "        return kind.known.setdefault(name, super().__new__(kind, name, *rest))\n"
@@ -348,3 +403,19 @@ def test_what_a_program_executes_that_is_no_module_is_a_text_to_start_from():
     first, with_data, whole = starts(Trace(modules, texts=("import m\nm.f(3)\n",)), KnownFailure(0, (), None), told)
     assert first.text == "def f(x):\n    return x\n\nf(3)\n"
     assert with_data.text.endswith(first.text) and "sys.argv" in with_data.text and "json.load" in whole.text
+
+
+def test_a_program_that_takes_long_to_start_is_watched_until_it_comes_to_where_it_failed() -> None:
+    class Left:
+        def left(self) -> float:
+            return 400.0
+
+        def spent(self) -> bool:
+            return False
+
+    def seconds(failed: float, kind: OutcomeKind = OutcomeKind.EXCEPTION, timeout: float = 300.0) -> float:
+        return watched_for(Outcome(kind, seconds=failed), Limit(Left(), 120.0), Left(), timeout)
+
+    assert 119 < seconds(5.0) <= 120
+    assert seconds(60.0) == 240 and seconds(90.0) == 300 and seconds(110.0, timeout=1000.0) == 400
+    assert seconds(60.0, OutcomeKind.HANG) <= 120  # these are its limit

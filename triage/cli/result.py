@@ -64,6 +64,8 @@ def _facts(done: RunResult) -> Iterator[tuple[str, str]]:
         yield "cure", report.known_cause.cure
     if report.signature is not None and report.signature.user_line:
         yield "line", report.signature.user_line
+    if report.signature is not None and report.signature.library_line:
+        yield "in library", report.signature.library_line
     if report.signature is not None and report.signature.test:
         yield "test", report.signature.test
     if report.own_code is not None and report.own_code.call_site:

@@ -293,6 +293,12 @@ def is_user_frame(frame: Frame) -> bool:
     return not re.search(r"/(?:site|dist)-packages/|/lib/python3(?:\.\d+)?/", name) and not is_agent_frame(frame)
 
 
+def is_program_frame(frame: Frame) -> bool:
+    """Written by a person: in the program, or in an installed package other than torch."""
+    installed = re.search(r"/(?:site|dist)-packages/", frame.file) and torch_frame(frame) is None
+    return is_user_frame(frame) or bool(installed)
+
+
 def is_agent_frame(frame: Frame) -> bool:
     """Whether triage put this line there."""
     name = frame.file.replace("\\", "/")

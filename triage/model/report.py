@@ -38,6 +38,7 @@ class ReportSignature:
     frames: tuple[str, ...] = ()
     fingerprint: str = ""
     user_line: str | None = None  # "train.py:31 in forward: y = self.lin(x)"
+    library_line: str | None = None  # of an installed package, where that line only led there: "pkg/nn.py:9 in f: y"
     excerpt: str = ""  # the telling part of the error text, bounded
     wrong: Wrongness | None = None  # null unless a wrong result
     hangs_in: str | None = None  # of a hang, torch's innermost function at its end: "torch/fx/graph.py:python_code"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triage.judge.signature import headline, is_user_frame, torch_frame, user_frame
+from triage.judge.signature import headline, is_program_frame, is_user_frame, torch_frame, user_frame
 from triage.judge.stacks import program_thread
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
@@ -33,6 +33,16 @@ def line_of(outcome: Outcome, typed: str | None = None) -> Frame | None:
         return _executed_line(error) or user_frame(error) or (_typed_line(error, typed) if typed else None)
     found = next(filter(is_user_frame, reversed(program_thread(outcome.stacks))), None)
     return replace(found, code=code_at(found)) if found is not None else None
+
+
+def library_line_of(outcome: Outcome) -> str | None:
+    """The line of an installed package to which the program's own led Dynamo; None where it failed in the program's."""
+    levels = (outcome.exception, outcome.exception.innermost()) if outcome.exception is not None else ()
+    traced = next((level.user_code for level in levels if level.user_code), ())
+    found = next(filter(is_program_frame, reversed(traced)), None)
+    if found is None or is_user_frame(found):
+        return None
+    return f"{_short(found.file)}:{found.line} in {found.function}: {found.code}".rstrip(": ")
 
 
 def _executed_line(error: RaisedException) -> Frame | None:

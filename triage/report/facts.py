@@ -41,6 +41,8 @@ def _where_it_fails(report: TriageReport) -> Iterator[tuple[str, str]]:
         return
     if signature.user_line and report.own_code is None:
         yield "Line", code(clip(signature.user_line, 240))
+    if signature.library_line:
+        yield "In the library", code(clip(signature.library_line, 240))
     if signature.hangs_in:
         yield "Hangs in", code(clip(signature.hangs_in, 240))
     if signature.test:

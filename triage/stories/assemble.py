@@ -28,7 +28,7 @@ from triage.probe.launch import text_of
 from triage.probe.run import Probe
 from triage.reduce.verifying import Reproduced
 from triage.report.duplicates import duplicates_of
-from triage.report.excerpt import excerpt, function_of_stacks, line_of
+from triage.report.excerpt import excerpt, function_of_stacks, library_line_of, line_of
 from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
@@ -278,6 +278,7 @@ def _signature(
         frames=signature.frames,
         fingerprint=signature.fingerprint,
         user_line=line,
+        library_line=library_line_of(outcome) if line is not None and own is None else None,
         test=(outcome.exception.test or None) if outcome.exception else None,
         excerpt=excerpt(outcome, caused=own is not None),
         hangs_in=function_of_stacks(outcome) if outcome.kind is OutcomeKind.HANG else None,

@@ -11,6 +11,7 @@ other symbolic scalar stays an input of kind int, float or bool whose value is w
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import values
@@ -290,4 +291,4 @@ def where(node: Any) -> str:
 
 
 def _in_torch(file: str) -> bool:
-    return "/torch/" in file.replace(os.sep, "/") and "site-packages" in file
+    return re.search(r"/(?:site|dist)-packages/torch/", file.replace(os.sep, "/")) is not None

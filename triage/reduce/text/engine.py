@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from triage.judge.asking import Budget
 from triage.judge.comparison import FirstComparisonOracle, PrintedOracle
 from triage.judge.dimensions import SameDimensions, differences
 from triage.judge.judgement import RefusedError
@@ -49,6 +50,7 @@ SECONDS = 120.0
 MOST_SECONDS = 300.0
 SHARE_OF_LAST_STEPS = 0.1  # of the time, for what makes the result readable
 RUNS = 10  # what a reduction may cost, in runs of the program
+SLOWED = 4  # as many times as long a run may take that is watched line by line
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ class SourceEngine:
                 ending = partial(compared_at_the_end, uncompiled=partial(_uncompiled, routed, shown, self.patience))
             folder = self.target.script.parent if self.target.script else self.target.cwd
             around = Around(folder, self.target.cwd, self.target.stdin, self.include_data, resources.emit)
-            learn = partial(self._evidence, problem, limit, resources.emit)
+            learn = partial(self._evidence, problem, limit, resources)
             return Reducing(bench, valid, learn, known, around, limit.release, files, ending).run()
         finally:
             routed.close()
@@ -157,16 +159,17 @@ class SourceEngine:
             runner, problem.signature, passing, own, exchanges=not own_check, recompiles=again, files=files
         )
 
-    def _evidence(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> Trace | None:
+    def _evidence(self, problem: Problem, limit: Limit, resources: Resources) -> Trace | None:
         """What one run of the program shows; of a check of its own no call is known to fail, so none is a start by itself."""
         if not self.traced:
-            self.traced.append(self._trace(problem, limit, emit))
+            seconds = watched_for(self.seen.outcome, limit, resources.budget, self.timeout)
+            self.traced.append(self._trace(problem, seconds, resources.emit))
         found, seconds = self.traced[0]
         # Where the program takes long to start, so do its candidates.
         limit.at_least(min(MOST_SECONDS, RUNS * seconds))
         return replace(found, calls=()) if found and self.seen.own_check and not self._of_a_call else found
 
-    def _trace(self, problem: Problem, limit: Limit, emit: Callable[..., None]) -> tuple[Trace | None, float]:
+    def _trace(self, problem: Problem, seconds: float, emit: Callable[..., None]) -> tuple[Trace | None, float]:
         seen, began = self.seen, time.monotonic()
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
         unnamed = problem.stage is Stage.DYNAMO if seen.own_check else evidence.names_no_compiled_line(seen.exception)
@@ -177,7 +180,6 @@ class SourceEngine:
             rank=seen.exception.rank if seen.exception else None,
             compiled=unnamed,
         )
-        seconds = max(1.0, min(self.timeout, limit.left()))
         emit("engine_step", text=f"running the program once more, to see what it executes (limit {seconds:.0f} s)")
         found = trace(self.target, wanted, problem.workdir, seconds, self.neutral, self.cancel)
         seconds = time.monotonic() - began
@@ -185,6 +187,12 @@ class SourceEngine:
             text = self.target.text()
             found = with_text(found, text) if text is not None else found
         return found, seconds
+
+
+def watched_for(failed: Outcome, limit: Limit, budget: Budget, timeout: float) -> float:
+    """The limit of a run that is watched, in seconds: a program that takes long to start must come to where it failed."""
+    slowed = SLOWED * failed.seconds if failed.kind is not OutcomeKind.HANG else 0.0
+    return max(1.0, min(timeout, max(limit.left(), min(budget.left(), slowed))))
 
 
 def _uncompiled(runner: RoutingRunner, shown: Callable[[Script], str], patience: Patience, text: str) -> str | None:

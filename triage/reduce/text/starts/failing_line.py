@@ -74,6 +74,16 @@ def statement_at(script: Script, place: Place) -> ast.stmt | None:
     return node if isinstance(node, ast.stmt) and not isinstance(node, ast.Pass) else None
 
 
+def without_its_body(script: Script, place: Place) -> Script | None:
+    """The script with nothing below the `with`, `if` or loop at a place: where its own line fails, the rest is not reached."""
+    statement = statement_at(script, place)
+    if not isinstance(statement, ast.If | ast.For | ast.While | ast.With):
+        return None
+    nothing = "break" if isinstance(statement, ast.While) else "pass"
+    head, rest = script.text[: script.lines_span(statement.body[0])[0]], script.text[script.lines_span(statement)[1] :]
+    return Script(f"{head}{script.indent(statement)}    {nothing}\n{rest}")
+
+
 def as_function(script: Script, statement: ast.stmt, known: Sequence[str]) -> StatementFunction | None:
     """The statement in a function of its own; None where it cannot be: it yields, or belongs to a class.
 

@@ -19,7 +19,7 @@ from triage.reduce.text.starts.bundle import MAIN, Bundle, Part, UnbundledError,
 from triage.reduce.text.starts.direct import MOST_CALLS, compared_script, direct_script, spoken
 from triage.reduce.text.starts.executed import executed_part
 from triage.reduce.text.starts.extract import import_of
-from triage.reduce.text.starts.failing_line import as_function, place_of, statement_at
+from triage.reduce.text.starts.failing_line import as_function, place_of, statement_at, without_its_body
 from triage.reduce.text.watching.evidence import Call, Module, Moment, Trace
 
 MOST_LINES_ALONE = 4
@@ -77,7 +77,8 @@ def _texts(trace: Trace, asked: KnownFailure, preludes: Sequence[str]) -> Iterat
         if made is None:
             continue
         script = Script(readable(made.text))
-        yield from _direct(trace, asked, made, script, preludes[-1])
+        for seen in (trace, _with_ones(trace)):
+            yield from _direct(seen, asked, made, script, preludes[-1])
         if main is not None:
             for before in preludes:
                 yield after_future(script, before), False
@@ -154,13 +155,27 @@ def _direct(trace: Trace, asked: KnownFailure, made: Bundle, script: Script, bef
                     yield text, len(chosen) == 1
 
 
+def _with_ones(trace: Trace) -> Trace:
+    """Ones for random numbers: what a check of the program's lets pass where it asks for equal tensors, or positive ones."""
+
+    def ones(text: str) -> str:
+        return text.replace("torch.randn(", "torch.ones(")
+
+    calls = (replace(call, made=call.made and ones(call.made), arguments=ones(call.arguments)) for call in trace.calls)
+    moments = (
+        replace(moment, names={name: ones(text) for name, text in moment.names.items()}) for moment in trace.moments
+    )
+    return replace(trace, calls=tuple(calls), moments=tuple(moments))
+
+
 def _lines_alone(
     trace: Trace, asked: KnownFailure, made: Bundle, script: Script, moments: Sequence[Moment]
 ) -> Iterator[str]:
     """The failing line of each function by itself, the innermost function first."""
     for moment in moments:
         module = trace.modules.get(moment.place[0])
-        place = place_of(Script(readable(module.text)), moment.function, moment.place[1]) if module else None
+        # In the text as it was executed: where it is made readable, its lines have other numbers and the same places.
+        place = place_of(Script(module.text.lstrip("\ufeff")), moment.function, moment.place[1]) if module else None
         if module is None or place is None:
             continue
         there, imports = script, dict[str, str]()
@@ -169,17 +184,18 @@ def _lines_alone(
             place = replace(place, definitions=(top, *place.definitions[1:]))
         else:
             there = Script(readable(module.text))
-        statement = statement_at(there, place)
-        found = as_function(there, statement, list(moment.names)) if statement is not None else None
-        if found is None:
-            continue
-        if not module.local:
-            given = {name: import_of(there, module, name) for name in sorted(found.needs)}
-            imports = {name: f"{line}\n" for name, line in given.items() if line is not None}
-        arguments = ", ".join(moment.names[name] for name in found.parameters)
-        call = Call(moment.at, found.name, None, None, arguments, grad=moment.grad)
-        for options in dict.fromkeys(_options(call) for call in asked.compiled[:1]):
-            yield from _said(trace, made, script, [call], options, "", found.text, imports)
+        for text in filter(None, (without_its_body(there, place), there)):
+            statement = statement_at(text, place)
+            found = as_function(text, statement, list(moment.names)) if statement is not None else None
+            if found is None:
+                continue
+            if not module.local:
+                given = {name: import_of(there, module, name) for name in sorted(found.needs)}
+                imports = {name: f"{line}\n" for name, line in given.items() if line is not None}
+            arguments = ", ".join(moment.names[name] for name in found.parameters)
+            call = Call(moment.at, found.name, None, None, arguments, grad=moment.grad)
+            for options in dict.fromkeys(_options(call) for call in asked.compiled[:1]):
+                yield from _said(trace, made, script, [call], options, "", found.text, imports)
 
 
 def _said(

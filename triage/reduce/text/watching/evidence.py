@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from triage.judge.signature import is_user_frame, torch_frame
+from triage.judge.signature import is_program_frame, is_user_frame, torch_frame
 from triage.model.outcome import Frame, RaisedException
 
 LARGEST_TEXT = 400_000
@@ -109,13 +109,6 @@ def outer_frames(exception: RaisedException | None, compiled: Sequence[Frame]) -
         for frame in exception.frames
         if is_user_frame(frame) and frame.function != "<module>" and (frame.function, frame.line) not in inner
     )[:MOST_OUTER]
-
-
-def is_program_frame(frame: Frame) -> bool:
-    """Written by a person: in the program, or in an installed package other than torch."""
-    return is_user_frame(frame) or (
-        torch_frame(frame) is None and ("/site-packages/" in frame.file or "/dist-packages/" in frame.file)
-    )
 
 
 def packages_of(frames: Sequence[Frame]) -> tuple[str, ...]:
