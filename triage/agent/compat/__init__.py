@@ -33,6 +33,7 @@ from .inductor import (
     report_output_strides,
     vec_isa_probe,
     without_graph_caches,
+    workers_when_asked,
 )
 from .installed import default_setting, home_of_torch, imported_when_named, loaded, may_use_accelerator
 from .operators import (
