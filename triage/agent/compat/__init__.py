@@ -35,7 +35,14 @@ from .inductor import (
     without_graph_caches,
     workers_when_asked,
 )
-from .installed import default_setting, home_of_torch, imported_when_named, loaded, may_use_accelerator
+from .installed import (
+    default_setting,
+    home_of_torch,
+    imported_when_named,
+    loaded,
+    may_use_accelerator,
+    temporary_files_of_torch,
+)
 from .operators import (
     custom_op_definition,
     defined_by_torch,

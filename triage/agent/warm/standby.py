@@ -88,7 +88,8 @@ class Standby(object):
             return "it has threads"
         if signal.getsignal(signal.SIGCHLD) is not signal.SIG_DFL:
             return "it waits for the end of processes"
-        if _files_in(self._temporary) - self._there:  # the first run that ends might remove them
+        made = _files_in(self._temporary) - self._there
+        if made - compat.temporary_files_of_torch():  # the first run that ends might remove them
             return "it has temporary files"
         try:
             return _shared(self._own)
