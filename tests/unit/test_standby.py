@@ -78,6 +78,8 @@ spool = tempfile.TemporaryDirectory()
 print(copy._refused(), end=";")
 assert (may_come, copy.may_come()) == (True, True), "looked at once"
 spool.cleanup()
+name = "torch.distributed.nn.jit.instantiator"
+sys.modules[name] = types.SimpleNamespace(_TEMP_DIR=tempfile.TemporaryDirectory())  # at its import, in 2.6
 print(copy._refused())
 """
 
@@ -89,6 +91,57 @@ def test_nor_what_keeps_temporary_files(tmp_path: Path) -> None:
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )  # fmt: skip
     assert done.stdout.strip() == ";it has temporary files;"
+
+
+WORKERS = f"""
+import importlib, os, sys, threading, types
+sys.path.insert(0, {str(AGENT)!r})
+import boot
+boot.load_agent()
+standby = importlib.import_module("_triage_agent.warm.standby")
+standby.compat.may_use_accelerator = lambda torch: "gpu" in sys.argv
+channel = types.SimpleNamespace(directory=os.path.join(os.getcwd(), "own"))
+copy = standby.Standby(types.SimpleNamespace(channel=channel, alone=lambda: True), "")
+sys.path.insert(0, os.getcwd())
+import torch._inductor.async_compile
+print(threading.active_count(), os.environ.get("TORCH_WARM_POOL"), copy._refused(), sep=";")
+"""
+STARTS = """
+import os, threading
+import torch._inductor.compile_worker.subproc_pool
+if os.environ.get("TORCH_WARM_POOL", "1") == "1":
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "told"),
+    [
+        ([], None, "1;None;"),
+        ([], "1", "1;1;"),
+        (["gpu"], None, "2;None;it may use a GPU"),
+    ],
+)
+def test_workers_that_inductor_would_begin_when_it_is_imported_wait_until_they_are_asked(
+    tmp_path: Path, given: list[str], value: str | None, told: str
+) -> None:
+    files = {  # as in torch 2.6 to 2.8 with Triton
+        "__init__.py": "import types\ncompiler = types.SimpleNamespace(set_stance=print)",
+        "_inductor/__init__.py": "",
+        "_inductor/async_compile.py": STARTS,
+        "_inductor/compile_worker/__init__.py": "",
+        "_inductor/compile_worker/subproc_pool.py": "",
+    }
+    for name, text in files.items():
+        path = tmp_path / "torch" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    env = {name: text for name, text in os.environ.items() if name != "TORCH_WARM_POOL"}
+    done = subprocess.run(
+        [sys.executable, "-c", WORKERS, *given], stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=tmp_path,
+        check=True, env={**env, **({"TORCH_WARM_POOL": value} if value else {})},
+    )  # fmt: skip
+    assert done.stdout.strip() == told
 
 
 def test_nor_what_reads_an_input(tmp_path: Path) -> None:

@@ -33,8 +33,16 @@ from .inductor import (
     report_output_strides,
     vec_isa_probe,
     without_graph_caches,
+    workers_when_asked,
 )
-from .installed import default_setting, home_of_torch, imported_when_named, loaded, may_use_accelerator
+from .installed import (
+    default_setting,
+    home_of_torch,
+    imported_when_named,
+    loaded,
+    may_use_accelerator,
+    temporary_files_of_torch,
+)
 from .operators import (
     custom_op_definition,
     defined_by_torch,

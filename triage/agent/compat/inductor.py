@@ -107,6 +107,30 @@ def without_graph_caches():
             continue  # this torch has no such cache
 
 
+def workers_when_asked(accelerated):
+    """What to run after which import, so that importing Inductor begins no compile workers: torch 2.6 to 2.8 do where Triton is.
+
+    Only kernels of a GPU are built there, and the workers begin when they are first asked. Later releases do so by themselves.
+    `accelerated` tells whether there may be one. Nothing of the program is run while the variable is set.
+    """
+    name = "TORCH_WARM_POOL"
+    before = []
+
+    def hold(module):
+        if not accelerated():
+            before.append(os.environ.get(name))
+            os.environ[name] = "0"
+
+    def release(module):
+        for value in before:
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    return {"torch._inductor.compile_worker.subproc_pool": hold, "torch._inductor.async_compile": release}
+
+
 def vec_isa_probe():
     """The method (`owner`, `name`) that finds out, with a compiler run, whether some vector instructions can be used."""
     for module, name in (("torch._inductor.cpu_vec_isa", "check_build"), ("torch._inductor.codecache", "__bool__")):

@@ -21,6 +21,15 @@ def home_of_torch():
     return os.path.dirname(os.path.abspath(sys.modules["torch"].__file__)) + os.sep
 
 
+def temporary_files_of_torch():
+    """Names of what importing torch put among the temporary files (2.6 to 2.9 at least).
+
+    It is for RemoteModule, which needs other processes.
+    """
+    made = getattr(sys.modules.get("torch.distributed.nn.jit.instantiator"), "_TEMP_DIR", None)
+    return {os.path.basename(made.name)} if hasattr(made, "name") else set()
+
+
 def default_setting(config, key):
     """What a setting of a torch config module is by default, e.g. key `triton.cudagraphs`."""
     try:

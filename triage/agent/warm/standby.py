@@ -26,7 +26,7 @@ import warnings
 
 from .. import compat
 from ..capture import surroundings
-from ..hooks import hook, is_compiling, told_to_end
+from ..hooks import hook, imports, is_compiling, told_to_end
 from ..hooks.boundary import UNCOMPILED
 from ..hooks.running import Running
 
@@ -53,6 +53,8 @@ class Standby(object):
         self._there = _files_in(self._temporary)
         self._began = time.monotonic()
         self._may_come = None
+        # They would be threads and processes of which a copy has none.
+        imports.after_import(compat.workers_when_asked(lambda: compat.may_use_accelerator(sys.modules["torch"])))
 
     def may_come(self):
         """Whether the program could be copied when it first used torch.compile: else nobody needs to wait for it."""
@@ -86,7 +88,8 @@ class Standby(object):
             return "it has threads"
         if signal.getsignal(signal.SIGCHLD) is not signal.SIG_DFL:
             return "it waits for the end of processes"
-        if _files_in(self._temporary) - self._there:  # the first run that ends might remove them
+        made = _files_in(self._temporary) - self._there
+        if made - compat.temporary_files_of_torch():  # the first run that ends might remove them
             return "it has temporary files"
         try:
             return _shared(self._own)
