@@ -12,7 +12,7 @@ from triage.culprit.first_wrong import first_wrong
 from triage.judge.comparison import CheckOracle, ComparisonOracle, FirstComparisonOracle, SameKindOracle
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import signature_of
-from triage.model.accuracy import Wrongness, WrongResult
+from triage.model.accuracy import Check, Wrongness, WrongResult
 from triage.model.graphcase import Context, GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage, Verdict
@@ -81,6 +81,22 @@ def test_another_kind_of_wrongness_is_another_failure(other: WrongResult) -> Non
     assert (
         judged(FAILS, AgentNotes(wrongs=(other, OUTPUT), compared=1)) is Verdict.SAME_FAILURE
     )  # it is wrong in both ways
+
+
+def test_a_value_that_is_another_in_each_run_is_one_failure_whatever_it_is() -> None:
+    varies = replace(OUTPUT, varies=True)
+    by_luck = replace(varies, by_luck=True)
+    plain, other_place = AgentNotes(), replace(varies, item="gradient of w")
+    nan = replace(FAILS, exception=replace(FAILS.exception, check=Check("nan")))
+    assert judged(nan, plain) is Verdict.UNRESOLVED  # in a fresh process only its own check tells
+    assert judged(nan, plain, varies) is Verdict.SAME_FAILURE
+    assert judged(FAILS, AgentNotes(wrongs=(varies,), compared=1), varies) is Verdict.SAME_FAILURE
+    assert judged(FAILS, AgentNotes(wrongs=(other_place,), compared=1), varies) is Verdict.UNRESOLVED
+    # What is the same in each run comes of something else, and what memory may make right fails by luck.
+    for wanted, found in ((varies, OUTPUT), (varies, NAN), (OUTPUT, varies), (varies, by_luck)):
+        assert judged(FAILS, AgentNotes(wrongs=(found,), compared=1), wanted) is Verdict.UNRESOLVED
+    assert judged(FAILS, AgentNotes(wrongs=(by_luck,), compared=1), by_luck) is Verdict.SAME_FAILURE
+    assert judged(FAILS, AgentNotes(wrongs=(varies,), compared=1), by_luck) is Verdict.SAME_FAILURE
 
 
 def test_a_nan_in_eager_alone_is_not_a_nan_compiled() -> None:

@@ -2,11 +2,12 @@
 
 import math
 import operator
+import sys
 import weakref
 from typing import Any
 
 import pytest
-from compared import LOW, call, compat, copies, judged, kept, leaf, repeats, run, torch
+from compared import LOW, call, compat, copies, judged, kept, leaf, memory, repeats, run, torch
 
 
 def test_weights_that_were_cast_are_not_kept() -> None:
@@ -236,3 +237,24 @@ def test_what_hangs_on_memory_that_nobody_wrote_is_not_taken_for_an_order_of_wri
     made, wrong = judged(lambda x: (x.sum(0) + 5, x[:4].clone()), graph, x, gradients=False)
     assert wrong == [] and sorted(made.unsteady) == ["output 0", "output 1"]
     assert made.unordered == {"output 1": "index_put"}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only there is memory filled")
+@pytest.mark.parametrize("by_luck", [False, True])
+def test_a_value_that_hangs_on_memory_which_compiled_code_never_wrote_varies(by_luck: bool) -> None:
+    def forgetful(x: Any) -> Any:
+        result = torch.empty_like(x)
+        result[:-1] = x[:-1] * 2
+        return (result,)
+
+    x = torch.linspace(1, 9, 1 << 16).view(64, -1)
+    if by_luck:
+        x[-1] = 0
+    with memory.fresh_memory_filled(0x42):  # the program's own call finds numbers there
+        _, (wrong,) = judged(forgetful, lambda x: (x * 2,), x, gradients=False)
+    assert (wrong["kind"], wrong["varies"], wrong["by_luck"]) == ("values", True, by_luck)
+
+
+def test_a_wrong_value_that_is_the_same_in_each_run_does_not_vary() -> None:
+    _, (wrong,) = judged(lambda x: (x * 3,), lambda x: (x * 2,), torch.ones(8), gradients=False)
+    assert "varies" not in wrong

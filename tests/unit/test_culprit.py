@@ -50,6 +50,15 @@ def test_the_operation_in_whose_decomposition_it_was_raised():
     assert cut_short == replace(found, detail="the reproducer holds aten.lerp, aten.real")
 
 
+def test_of_what_was_cut_short_the_last_is_named_only_where_all_else_leads_to_it():
+    first, last = op("a", "torch.remainder", "%x", 7.0, out=meta(4)), op("b", "torch.relu", "%x", out=meta(4))
+    apart = case([tensor("x", 4)], [first, last], "a", "b")
+    chain = case([tensor("x", 4)], [first, replace(last, args=(r("a"),))], "b")
+    named = [culprit_of(concluded(), left, None, Clues(minimal=False)).op for left in (apart, chain)]
+    assert named == [None, "aten.relu"]
+    assert culprit_of(concluded(), apart, None).op == "aten.relu"  # nothing can go from it: both are needed
+
+
 def test_no_operation_is_to_blame_for_a_compiler_that_is_not_there():
     missing = RaisedException(
         "torch._inductor.exc.InvalidCxxCompiler", "No working C++ compiler found in x: (None, 'g++-4.4')"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -295,3 +296,10 @@ def test_a_group_that_does_not_end_is_taken_apart() -> None:
 def test_where_the_run_that_counts_does_not_end_no_torch_is_blamed_for_it() -> None:
     _, rows = searched(Slow("fusion", "install((), None, None, None)"))
     assert "did not fail the same way" in (rows["lowerings"].note or "")
+
+
+def test_a_script_that_holds_many_numbers_is_looked_through_once() -> None:
+    source = f"import torch\nx = torch.tensor([{'0.25, ' * 6000}])\n"
+    began = time.process_time()
+    assert None in {why_not(switch, source, None) for switch in SWITCHES}
+    assert time.process_time() - began < 2.0  # a pattern that begins anew at each letter takes half a minute

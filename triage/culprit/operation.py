@@ -13,6 +13,7 @@ from triage.culprit.match_known_cause import lies_in_environment
 from triage.judge.signature import torch_frame
 from triage.locate.conclude import Conclusion
 from triage.model import trees
+from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.outcome import RaisedException
 from triage.model.report import Culprit, SubsystemSearch
@@ -185,7 +186,8 @@ def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: Raise
     if not targets:
         return None
     named = operators_in(error)
-    telling = _most_telling(_calls_of(reduced), named, error, by_itself=clues.by_itself)
+    ends = clues.by_itself and (clues.minimal or _ends_in_the_last(reduced))
+    telling = _most_telling(_calls_of(reduced), named, error, by_itself=ends)
     if telling is None and named:  # what one of the calls comes to: `addmm` of a linear layer
         return replace(unnamed, op=named[0], detail=f"{_NAMED}; {has} {some(targets, MOST_SHOWN)}")
     return replace(unnamed, op=telling, detail=f"{has} {some(targets, MOST_SHOWN)}")
@@ -233,6 +235,16 @@ def _calls_of(case: GraphCase) -> list[str]:
                 yield operator_name(node)
 
     return list(calls(case.nodes))
+
+
+def _ends_in_the_last(case: GraphCase) -> bool:
+    """Whether the last call is given what all the others make, in one step or several: it is the end of what was left."""
+    given = {case.nodes[-1].name}
+    for node in reversed(case.nodes):
+        if node.name in given:
+            given.update(node.reads)
+    apart = [node for node in case.nodes if node.name not in given and not mutated(node)]
+    return all(_only_holds(node) or _MODE_SWITCH.search(node.target) for node in apart)
 
 
 def _only_holds(node: GraphNode) -> bool:

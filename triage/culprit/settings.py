@@ -110,7 +110,7 @@ class Switch:
 GRAPH_PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
 LOWERINGS = ("lowerings",)
 ON_CUDA = r"['\"]cuda\b|\.cuda\("  # a device: `torch.backends.cuda` is known on the CPU, too
-TEMPLATES_ON_CUDA = rf"(?s)(?=.*(?:{ON_CUDA})).*max.autotune"
+TEMPLATES_ON_CUDA = rf"(?s)\A(?=.*(?:{ON_CUDA})).*max.autotune"
 ON_CPU = rf"(?s)\A(?!.*(?:{ON_CUDA}))"
 GRAPHED = (("reduce-overhead", "default"), ("max-autotune", "max-autotune-no-cudagraphs"))
 REALIZED = (("realize_cpu_acc_reads_threshold", 0), ("realize_reads_threshold", 0))

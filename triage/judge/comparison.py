@@ -17,8 +17,6 @@ from triage.model import accuracy
 from triage.model.outcome import RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 
-NUMBERS = ("values", "nan", "inf")  # kinds of wrong results that a number of any of them may come of
-
 
 @dataclass(frozen=True)
 class CheckOracle:
@@ -76,8 +74,10 @@ class ComparisonOracle:
 
     def _of_kind(self, result: CandidateResult) -> Judgement:
         wanted, found = self.signature.wrong, [each.wrongness for each in result.notes.wrongs]
-        if wanted is None or any(wanted.same(each) for each in found):
+        if wanted is None or any(wanted.same_search(each) for each in found):
             return Judgement(Verdict.SAME_FAILURE, "the comparison with eager fails")
+        if any(wanted.same(each) and each.by_luck for each in found):
+            return Judgement(Verdict.UNRESOLVED, "right where other values lie in memory that nobody wrote")
         wrong = result.notes.wrongs[0]
         sibling = replace(self.signature, message=wrong.headline(), skeleton=wrong.kind, wrong=wrong.wrongness)
         return Judgement(Verdict.UNRESOLVED, f"wrong in another way: {wrong.headline()}", sibling=sibling)
@@ -92,8 +92,8 @@ class SameKindOracle(ComparisonOracle):
 
     def judge(self, result: CandidateResult) -> Judgement:
         wanted = self.signature.wrong
-        if wanted is not None and wanted.kind in NUMBERS:
-            number = next((wrong for wrong in result.notes.wrongs if wrong.kind in NUMBERS), None)
+        if wanted is not None and wanted.kind in accuracy.NUMBERS:
+            number = next((wrong for wrong in result.notes.wrongs if wrong.kind in accuracy.NUMBERS), None)
             if number is not None:
                 return Judgement(Verdict.SAME_FAILURE, number.headline())
         return self._of_kind(result) if result.notes.wrongs else super().judge(result)

@@ -12,6 +12,7 @@ PHASE = "compare"  # of the RaisedException that stands for a wrong result nobod
 PRINTED = "printed"  # and of that for numbers which only the compiled program prints
 TYPE = "WrongResult"
 AFTER = " after the call"
+NUMBERS = ("values", "nan", "inf")  # kinds of wrong results that a number of any of them may come of
 RESULT_OF = "result of "  # an operation inside of a graph: the place of a wrong value that is not an output
 
 
@@ -63,11 +64,15 @@ class Wrongness:
     `kind`: structure, shape, dtype, strides, aliasing, requires_grad, mutation, nan, inf, zero_sign, values. `where` names the
     value (`output 0`, `gradient of w`, `x after the call`); its place is what counts, for the names change in a reduction.
     `sense` says which of the two has the NaN, or made the change: eager, compiled, both; empty where that says nothing.
+    `varies`: the compiled numbers are others in each run, as what lies in memory that nobody wrote; `by_luck`: so that they are
+    right in some. Of those the kind is `values`, and a run may show any kind of number.
     """
 
     kind: str
     where: str = ""
     sense: str = ""
+    varies: bool = False
+    by_luck: bool = False
 
     @property
     def place(self) -> str:
@@ -87,17 +92,25 @@ class Wrongness:
             )
         if self.kind == "mutation":
             return "an input is changed in eager only" if self.sense == "eager" else "an input is changed compiled only"
-        said = _WORDS.get(self.kind, self.kind)
+        said = _WORDS.get(self.kind, self.kind) + (", others in each run" if self.varies else "")
         return f"{said}, of a gradient" if self.place == "gradient" else said
 
     def same(self, other: Wrongness) -> bool:
         """Of one kind, in one place, of one sense; what is not known of one of them does not count."""
-        pairs = ((self.place, other.place), (self.sense, other.sense))
+        pairs = [(self.place, other.place), (self.sense, other.sense)]
+        if self.varies or other.varies:
+            pairs.pop()
         return self._same_kind(other) and all(one == two or not one or not two for one, two in pairs)
+
+    def same_search(self, other: Wrongness) -> bool:
+        """As `same`, of a candidate that was compared as closely: it varies as this does, and is not right by luck alone."""
+        return self.same(other) and self.varies == other.varies and (self.by_luck or not other.by_luck)
 
     def _same_kind(self, other: Wrongness) -> bool:
         """A check that looks at an input after the call sees its values, and not who changed it."""
         kinds = {self.kind, other.kind}
+        if (self.varies or other.varies) and kinds <= set(NUMBERS):
+            return True
         return len(kinds) == 1 or (kinds == {"mutation", "values"} and not (self.where and other.where))
 
 
@@ -109,8 +122,8 @@ class WrongResult:
     `compiled_is` and `eager_is` are that of each. Errors are the largest distances from the double-precision reference
     (from eager where there is none: `reference` is False); `spread` is how far eager itself moves when its roundings are
     nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`. `small`: it
-    is so small throughout, or off by so little, that it counts only where tensors are compared as what they are. `file` has the
-    graph as it was called then.
+    is so small throughout, or off by so little, that it counts only where tensors are compared as what they are. `varies` and
+    `by_luck` as of `Wrongness`. `file` has the graph as it was called then.
     """
 
     graph: str
@@ -135,11 +148,13 @@ class WrongResult:
     compiled: float | None = None
     exact: float | None = None
     small: bool = False
+    varies: bool = False
+    by_luck: bool = False
     file: str = ""
 
     @property
     def wrongness(self) -> Wrongness:
-        return Wrongness(self.kind, self.item, self.sense)
+        return Wrongness(self.kind, self.item, self.sense, self.varies, self.by_luck)
 
     @property
     def operation(self) -> str:
@@ -150,6 +165,8 @@ class WrongResult:
         """What is wrong, as a headline: of the value alone, without its name."""
         if self.words:
             return self.words
+        if self.varies:
+            return "compiled another value in each run on the same inputs"
         if self.kind in ("nan", "inf"):
             return self.wrongness.words()
         if "float" not in self.dtype and "complex" not in self.dtype:
@@ -162,7 +179,7 @@ class WrongResult:
 
     def headline(self) -> str:
         """What is wrong, without numbers that change from run to run."""
-        if self.kind != "values" or self.words:
+        if self.kind != "values" or self.words or self.varies:
             return f"{self.item} of a compiled graph: {self.face()}"
         if "float" not in self.dtype and "complex" not in self.dtype:
             return f"{self.item} of a compiled graph is not what eager gives"

@@ -247,6 +247,18 @@ def unsteady_note(probe: Probe) -> str:
     )
 
 
+def varying_note(wrong: WrongResult | None) -> str | None:
+    """Why the numbers of a wrong result are others in each run, where they are."""
+    if wrong is None or not wrong.varies:
+        return None
+    by_luck = " A run may find the right ones there, and pass." if wrong.by_luck else ""
+    return (
+        f"Compiled, {wrong.item} is another one for the same inputs once other values lie in memory that nobody wrote, and in "
+        "eager it is not: compiled code reads what it never wrote, or beyond the end of a tensor. The numbers told here are "
+        f"those of one run.{by_luck}"
+    )
+
+
 def unwritten_memory(probe: Probe) -> list[GraphNode]:
     """The operations that give memory which nobody wrote, in the graphs whose values hang on such memory."""
     graphs = {name.rpartition(" of graph ")[2] for name in probe.notes.unsteady}

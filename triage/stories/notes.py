@@ -23,6 +23,7 @@ from triage.stories.accuracy_notes import (
     comparison_note,
     rounding_notes,
     unsteady_note,
+    varying_note,
     wrong_besides,
 )
 from triage.stories.findings import Findings
@@ -49,6 +50,7 @@ def _of_comparing(found: Findings, conclusion: Conclusion) -> Told:
     compared = found.walk.compared
     return [
         note_of_others(found.walk, conclusion.symptom),
+        varying_note(conclusion.wrong),
         comparison_note(compared, found.walk.graphs) if compared is not None else None,
     ]
 

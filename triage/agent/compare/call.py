@@ -11,7 +11,7 @@ operation with a path of its own below autograd) is not used.
 import contextlib
 
 from .. import compat
-from . import dice, measure, memory, modes, randomness, repeats, roundoff, rule, scalars
+from . import dice, measure, memory, modes, randomness, repeats, roundoff, rule, scalars, varying
 from .copies import CannotCopyError, Copier
 from .run import AFTER, GRADIENT, Runner
 
@@ -102,6 +102,8 @@ class Call:
         steady = self._sure_of(asked, eager) if asked else []
         steady = [name for name in steady if name in suspects]
         found = self._wrong_values(steady, eager, compiled) if steady else []
+        with contextlib.suppress(Exception):  # some functions run once only
+            varying.mark(self.torch, found, eager.tensors, self._compiled, self._smallest)
         found += self._wrong_facts(suspects, eager, compiled)
         if steady and not found:
             found = self._wrong_with_the_same_numbers(steady, eager)

@@ -10,6 +10,7 @@ import sys
 # As bytes of any dtype: zeros, and numbers that are large enough to tell and small enough to compute with (12.1 in float32).
 FILLINGS = (0x00, 0x41)
 MARGIN = 4096  # bytes on either side of a tensor
+HOLES = range(6, 22)  # sizes of free memory between what is known, as powers of two
 _M_PERTURB = -6  # malloc.h of the GNU C library: new memory is filled with the complement of this byte
 
 
@@ -25,6 +26,21 @@ def fresh_memory_filled(byte):
         yield
     finally:
         perturb(_M_PERTURB, 0)
+
+
+@contextlib.contextmanager
+def holes_between(torch, byte, device):
+    """While this is open, memory of each size is free that lies between tensors which hold this byte.
+
+    What is allocated there and read beyond its end gives itself away; `fresh_memory_filled` alone says only what lies within it.
+    """
+    kept = []
+    for power in HOLES:
+        blocks = [torch.full((1 << power,), byte, dtype=torch.uint8, device=device) for _ in range(8)]
+        kept += blocks[::2]
+        del blocks
+    yield
+    del kept
 
 
 def _mallopt():
