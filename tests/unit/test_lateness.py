@@ -8,7 +8,7 @@ import pytest
 
 from triage.locate.lateness import Lateness, _goes_on
 from triage.probe.launch import LATE
-from triage.probe.starvation import STILL, StandsStill, Standstill
+from triage.probe.starvation import STILL, StandsStill, Standstill, Starved
 
 LIMIT = 300.0
 
@@ -50,6 +50,25 @@ class Standing(Standstill):
     def look(self, root: int | None, *, itself: bool = True) -> float:
         assert not itself  # that is the process that watches
         return self.seconds()
+
+
+class Waiting(Starved):
+    """Whoever is looked at has waited for a processor for so long."""
+
+    def __init__(self, waited: Callable[[], float]) -> None:
+        super().__init__()
+        self.waited = waited
+
+    def look(self, root: int | None) -> float:
+        return self.waited()
+
+
+def test_on_a_busy_machine_it_is_waited_for_longer(tmp_path: Path) -> None:
+    now = [0.0]
+    late = Lateness(LIMIT, lambda: 5.0, lambda: now[0], starved=Waiting(lambda: now[0] / 2))
+    while not late((tmp_path / "torch.log",), 1):
+        now[0] += 1.0
+    assert now == [240.0]
 
 
 @pytest.mark.parametrize(

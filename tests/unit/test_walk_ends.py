@@ -48,6 +48,15 @@ def test_a_probe_cut_by_the_budget_is_no_hang(walk: Callable[..., Walk]) -> None
     assert found.seen == {} and not found.conclusion().settled
 
 
+@pytest.mark.parametrize(("budget", "spare"), [(None, 90.0), (350.0, 50.0), (100.0, 0.0)])
+def test_what_a_run_waits_for_a_processor_is_given_to_it_besides_within_the_budget(
+    walk: Callable[..., Walk], budget: float | None, spare: float
+) -> None:
+    machine = Machine({})
+    walk(machine, budget=budget).first()
+    assert machine.requests[0].spare == pytest.approx(spare, abs=2.0)
+
+
 def test_a_hang_that_is_known_from_an_earlier_run_takes_nothing_of_the_budget(walk: Callable[..., Walk]) -> None:
     machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
     found = walk(machine, budget=100.0)

@@ -5,7 +5,7 @@ the limit besides, and nothing has been heard of it lately: no output, no log of
 compile is heard of graph by graph and pass by pass, and is left its whole limit. A line that says again what it said before,
 but for the time, is no progress while something is compiled or a compiled graph runs: a loop of the program's that goes on
 prints between these. A run that stands still besides, as in a deadlock, is no slow compile: it is late before that part of the
-limit.
+limit. What it waited for a processor does not count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from triage.probe.events import events_in
 from triage.probe.launch import LATE
-from triage.probe.starvation import STILL, Standstill
+from triage.probe.starvation import STILL, Standstill, Starved
 
 FACTOR = 10.0  # times what the uncompiled run took
 STILL_FACTOR = 2.0  # where it stands still, and is not slow: what waits in the uncompiled run too has waited by then
@@ -52,11 +52,12 @@ class Lateness:
         *,
         suspected: Callable[[], None] = lambda: None,
         standstill: Standstill | None = None,
+        starved: Starved | None = None,
     ) -> None:
         self._least = SHARE_OF_LIMIT * limit
         self._passed = passed
         self._suspected: Callable[[], None] | None = suspected
-        self._standstill = standstill or Standstill()
+        self._standstill, self._starved = standstill or Standstill(), starved or Starved()
         self._clock = clock
         self._began = self._heard = self._next_look = clock()
         self._sizes: dict[Path, int] = {}
@@ -76,7 +77,7 @@ class Lateness:
             self._heard = now
         still = self._standstill.look(process, itself=False) >= SILENT_SECONDS
         silent = now - self._heard >= SILENT_SECONDS
-        seconds, taken = self._passed(), now - self._began
+        seconds, taken = self._passed(), now - self._began - self._starved.look(process)
         if seconds is not None and still and silent and taken >= STILL_FACTOR * seconds:
             return STILL
         if seconds is None or taken < FACTOR * seconds:

@@ -25,7 +25,7 @@ from triage.model.text import clip
 from triage.probe.launch import Cancel
 from triage.probe.run import Late, Probe, ProbeRequest, run_probe
 from triage.probe.standby import Standby
-from triage.probe.starvation import STILL_SECONDS, StandsStill
+from triage.probe.starvation import STILL_SECONDS, StandsStill, to_spare
 from triage.probe.target import Target
 from triage.session.clock import BudgetSpentError
 from triage.session.session import Session
@@ -196,12 +196,14 @@ class Runs(ABC):
         patience = self._limit(limit)
         if self._hung() and self.start.outcome.still:
             asked.setdefault("late", StandsStill(STILL_SECONDS))
+        timeout = min(self.session.probe_timeout(), patience)
         logs = {"TORCH_LOGS": os.environ.get("TORCH_LOGS") or "recompiles"} if few_logs else {}
         request = ProbeRequest(
             name=name,
             target=self.target,
             rung=rung.force,
-            timeout=min(self.session.probe_timeout(), patience),
+            timeout=timeout,
+            spare=max(0.0, min(to_spare(timeout), self.session.clock.left() - timeout)),
             directory=self.session.directory,
             stop_after=self.stop_after,
             neutral=self.session.neutral,

@@ -45,9 +45,7 @@ class Launch:
     grace: float = 2.0
     stdin: Path | None = None
     channel: Path | None = None  # of agents that write down their stacks when they are asked to, at the time limit
-    late: Callable[[int], str] | None = (
-        None  # why the limit comes before its time, if it does; told our process above the target
-    )
+    late: Callable[[int], str] | None = None  # why the limit comes before its time; told the process above the target
     private: tuple[Path, ...] = ()  # directories of ours that go with us where we are killed
     standby: Path | None = None  # the file that a copy of the program writes once it stands by
     keep: Callable[[Callable[[], None]], bool] | None = None  # who takes what ends such a copy, if there is one

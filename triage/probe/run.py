@@ -89,7 +89,18 @@ class ProbeRequest:
 # A request of which nothing is asked, and what may be otherwise in one that begins in the middle of the program.
 _PLAIN = ProbeRequest("", Target("", (), Path()), None, 0.0, Path())
 _ANY = (
-    *("name", "target", "rung", "timeout", "directory", "capture", "record_values", "stop_after", "stop_later"),
+    *(
+        "name",
+        "target",
+        "rung",
+        "timeout",
+        "spare",
+        "directory",
+        "capture",
+        "record_values",
+        "stop_after",
+        "stop_later",
+    ),
     *("neutral", "kernels", "extra_env", "begins_at", "begun", "late", "verbose_logs", "values_of_call"),
 )
 

@@ -253,9 +253,9 @@ def varying_note(wrong: WrongResult | None) -> str | None:
         return None
     by_luck = " A run may find the right ones there, and pass." if wrong.by_luck else ""
     return (
-        f"Compiled, {wrong.item} is another one for the same inputs once other values lie in memory that nobody wrote, and in "
-        "eager it is not: compiled code reads what it never wrote, or beyond the end of a tensor. The numbers told here are "
-        f"those of one run.{by_luck}"
+        f"Compiled, {wrong.item} was not the same in two runs on the same inputs, between which only what lies in free memory "
+        "was changed; in eager it is. So it is where compiled code reads what it never wrote, or beyond the end of a tensor, or "
+        f"where it writes to one place in no order. The numbers told here are those of one run.{by_luck}"
     )
 
 
