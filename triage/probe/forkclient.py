@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from triage.probe.staging import AGENT, POISONOUS
 START_SECONDS = 120.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.05
+NO_LIMIT = 1e9
+REQUESTS, REPLIES = "requests", "replies"  # of a branch, as the agent calls them
 
 
 class CannotForkError(Exception):
@@ -42,7 +45,8 @@ class ServerGoneError(Exception):
 class ForkRequest:
     """One candidate, as the server reads it (`agent/warm/candidate.py`). `root` is a directory of its own, which must exist.
 
-    With a `script` it is a program of the user's (`agent/warm/program.py`): then `env` is its whole environment.
+    With a `script` it is a program of the user's (`agent/warm/program.py`): then `env` is its whole environment. With `imports`
+    besides it is no program, but forks candidates that begin with these statements (`Branch`).
     """
 
     source: str
@@ -57,6 +61,7 @@ class ForkRequest:
     script: str | None = None
     args: tuple[str, ...] = ()
     cwd: Path | None = None
+    imports: str = ""
 
 
 @dataclass(frozen=True)
@@ -233,6 +238,49 @@ class ForkServer(Forks):
         status = self._process.poll()
         how = "it closed its pipe" if status is None else f"it ended with status {status}"
         return self._last_words() or how
+
+
+class Branch(Forks):
+    """A child of a server that has executed import statements, for candidates that begin with the same ones.
+
+    Raises CannotForkError where it cannot be: they fail, begin threads, or compile. A `cancel` that is set ends the wait for it.
+    """
+
+    def __init__(self, server: Forks, root: Path, imports: str, kernels: Path | None, cancel: Cancel) -> None:
+        root.mkdir()
+        for name in (REQUESTS, REPLIES):
+            os.mkfifo(root / name, 0o600)
+        # Both ends of the first one: it must be there before who reads it. The second one is read once it is written to.
+        requests = os.open(root / REQUESTS, os.O_RDWR)
+        replies = os.open(root / REPLIES, os.O_RDONLY | os.O_NONBLOCK)
+        super().__init__(requests, os.fdopen(replies, "rb"))
+        self._server, self._process = server, Future[ForkExit]()
+        try:
+            self._process = server.submit(ForkRequest("", root, NO_LIMIT, kernels=kernels, imports=imports))
+            self._await_ready(cancel)
+        except BaseException:
+            self.kill()
+            os.close(requests)
+            raise
+        os.set_blocking(replies, True)
+        self.listen()
+
+    @property
+    def alive(self) -> bool:
+        return not self._gone and not self._process.done()
+
+    def kill(self) -> None:
+        """End it, and all that runs in it."""
+        self._server.cancel(self._process)
+
+    def _await_ready(self, cancel: Cancel) -> None:
+        limit = time.monotonic() + START_SECONDS
+        while not select.select([self._replies], [], [], POLL_SECONDS)[0]:
+            if cancel.is_set() or self._process.done() or time.monotonic() > limit:
+                raise CannotForkError("it did not come so far")
+        facts = json.loads(self._replies.readline() or b"{}")
+        if not facts.get("ready"):
+            raise CannotForkError(facts.get("reason") or "it ended")
 
 
 def server_environment(base: Mapping[str, str], *, as_it_is: bool) -> dict[str, str]:

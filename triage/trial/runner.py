@@ -19,10 +19,11 @@ from pathlib import Path
 from triage.judge.judgement import CandidateResult
 from triage.model.accuracy import Comparison
 from triage.model.rungs import backend_of
-from triage.probe.forkclient import CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
+from triage.probe.forkclient import Branch, CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
 from triage.probe.staging import shared_with_forks
 from triage.probe.starvation import STILL_CANDIDATE_SECONDS, Standstill, Starved
+from triage.trial.branches import Branches
 from triage.trial.facts import ForkFacts, facts_of_fork, not_run
 from triage.trial.fresh import FreshProcessRunner
 from triage.trial.limits import default_memory_mb
@@ -57,6 +58,7 @@ class ForkServerRunner(PooledRunner):
         self._server: ForkServer | None = None
         self._starts = 0
         self._closing = Cancel()
+        self._branches = Branches(self._closing)
         self._warming: threading.Thread | None = None
         self._beginning = threading.Lock()
 
@@ -140,12 +142,15 @@ class ForkServerRunner(PooledRunner):
             kernels=self._fresh.kernels,
         )
         try:
-            ended = _outcome(server, server.submit(request), query, cancel, still=self._fresh.still)
+            forks = self._branches.best_for(server, query.source, self._home(), self._fresh.kernels)
+            ended = _outcome(forks, forks.submit(request), query, cancel, still=self._fresh.still)
             facts = facts_of_fork(request, ended)
             return replace(facts, files=_texts(directory / "cwd", files)) if files else facts
         except ServerGoneError:
             if cancel.is_set() or self._closing.is_set():
                 return ForkFacts(not_run("cancelled"), cut=False)
+            if server.alive:  # it was a branch that has gone
+                return self.run_cut(query, cancel, cut_off, files)
             return ForkFacts(self._fresh._run_one(query, cancel), cut=False)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
@@ -226,7 +231,7 @@ def _texts(directory: Path, files: Sequence[str]) -> dict[str, str]:
 
 
 def _outcome(
-    server: ForkServer, future: Future[ForkExit], query: Query, cancel: Cancel, *, still: bool = False
+    server: ForkServer | Branch, future: Future[ForkExit], query: Query, cancel: Cancel, *, still: bool = False
 ) -> ForkExit:
     """Wait for a candidate; where the failure stands `still`, no longer than some seconds for one that does nothing any more.
 

@@ -108,7 +108,7 @@ class Children:
             try:
                 for descriptor in (*self.private, *others, out_read, err_read):
                     os.close(descriptor)
-                if not request.get("script"):
+                if not (request.get("script") or request.get("imports")):
                     candidate.run(request, out_write, err_write)  # never returns
             except BaseException:
                 os._exit(70)

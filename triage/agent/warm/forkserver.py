@@ -11,6 +11,7 @@ two inherited descriptors, never on the standard streams, which belong to the ca
     {"op": "end"}
 
 With `as-it-is` it runs programs of the user's instead (`program.py`): "script": path, "args": words, "cwd": dir, a whole "env".
+With "imports" a child begins with these statements, and is asked for candidates like this one (`branch.py`).
 
 Replies: `{"ready": true, ...}` (or false, with the reason) once; then per candidate `{"id", "started": pid}` and
 `{"id", "status", "signal", "seconds", "timed_out", "oom", "cancelled"}`.
@@ -27,7 +28,7 @@ import shutil
 import signal
 import time
 
-from . import program
+from . import branch, program
 from .children import Children
 
 POLL_SECONDS = 0.1
@@ -54,7 +55,7 @@ def main(argv):
     server = Server(requests, say)
     begun = server.serve()
     if begun is not None:
-        return program.run(*begun)
+        return (branch if begun[0].get("imports") else program).run(*begun)
     if not server.dismissed:  # the orchestrator was killed: nobody else is left to remove its directory
         shutil.rmtree(home, ignore_errors=True)
     return 0
