@@ -84,7 +84,9 @@ def test_candidates_with_the_same_imports_are_forked_behind_them(runner: ForkSer
 
 
 @pytest.mark.parametrize("name", [name for name in LIBRARIES if name != "plain_library" and name != "writing_library"])
-def test_a_library_of_which_a_fork_would_lack_something_is_imported_by_each(runner: ForkServerRunner, name: str) -> None:
+def test_a_library_of_which_a_fork_would_lack_something_is_imported_by_each(
+    runner: ForkServerRunner, name: str
+) -> None:
     assert forked(runner, name, 3.0) == 0
 
 
