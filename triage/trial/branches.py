@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+from triage.model.syntax import parse
 from triage.probe.forkclient import Branch, CannotForkError, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
 
@@ -27,7 +28,7 @@ def imports_of(source: str) -> str:
     'import einops\nfrom transformers import BertModel'
     """
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except (SyntaxError, ValueError):
         return ""
     found: list[str] = []

@@ -15,31 +15,28 @@ from .candidate import become_a_process
 REQUESTS, REPLIES = "requests", "replies"
 
 
-def run(request, out, err):
-    """Import, and serve until nobody asks any more. Returns the exit status."""
+def begin(request, out, err):
+    """Be one, of which candidates may be asked. Returns the descriptors of requests and replies."""
     become_a_process(out, err)
-    from . import forkserver  # which knows this one
-
     root = request["root"]
-    requests = os.open(os.path.join(root, REQUESTS), os.O_RDONLY | os.O_NONBLOCK)
-    say = forkserver.Replies(os.open(os.path.join(root, REPLIES), os.O_WRONLY))
     shared = os.path.dirname(os.environ["TORCHINDUCTOR_CACHE_DIR"])
     # Where candidates of this one will write too, each in its own place.
     confine.install([os.path.dirname(root), shared, shared_cache.headers_below(shared), request.get("kernels")])
-    why = _why_not(request["imports"])
-    say(ready=not why, reason=why)
-    if why:
-        return 1
+    requests = os.open(os.path.join(root, REQUESTS), os.O_RDONLY | os.O_NONBLOCK)
+    return requests, os.open(os.path.join(root, REPLIES), os.O_WRONLY)
+
+
+def execute(statements):
+    """Import. Returns what speaks against candidates that are forked after these statements, in words."""
+    why = _why_not(statements)
     sys.stdout.flush()
     sys.stderr.flush()
     gc.collect()
     gc.freeze()
-    forkserver.Server(requests, say).serve()
-    return 0
+    return why
 
 
 def _why_not(statements):
-    """What speaks against candidates that are forked after these statements, in words."""
     torch = sys.modules["torch"]
     compile_of_torch, compiled = torch.compile, []
 

@@ -55,9 +55,20 @@ def main(argv):
     server = Server(requests, say)
     begun = server.serve()
     if begun is not None:
-        return (branch if begun[0].get("imports") else program).run(*begun)
+        return _serve_behind_imports(*begun) if begun[0].get("imports") else program.run(*begun)
     if not server.dismissed:  # the orchestrator was killed: nobody else is left to remove its directory
         shutil.rmtree(home, ignore_errors=True)
+    return 0
+
+
+def _serve_behind_imports(request, out, err):
+    """In a child: the same for candidates that begin with these imports."""
+    requests, replies = branch.begin(request, out, err)
+    say = Replies(replies)
+    why = branch.execute(request["imports"])
+    say(ready=not why, reason=why)
+    if not why:
+        Server(requests, say).serve()
     return 0
 
 
