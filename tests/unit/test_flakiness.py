@@ -111,4 +111,12 @@ def test_what_the_script_wrote_in_each_run_is_told_and_not_what_triage_did(tmp_p
     os.utime(tmp_path / "train.py", (began - 3600,) * 2)
     note = written_note([tmp_path, tmp_path / "gone"], began, tmp_path / "triage-out" / "run")
     assert note is not None and ": `logs`. " in note and "each of its runs" in note
+    with (tmp_path / "triage.log").open("w") as log:
+        kept = os.dup(2)
+        try:
+            os.dup2(log.fileno(), 2)
+            assert written_note([tmp_path], began, tmp_path / "triage-out" / "run") == note
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
     assert written_note([tmp_path], time.time() + 60, tmp_path / "triage-out" / "run") is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def written_note(folders: Iterable[Path], since: float, ours: Path) -> str | Non
 
 
 def changed(folders: Iterable[Path], since: float, ours: Path | None = None) -> list[str]:
-    """What is new or was written to, by name; neither hidden files nor Python's caches, nor what holds `ours`."""
+    """What is new or was written to, by name; neither hidden files nor Python's caches, nor what holds `ours` or our output."""
     kept = {ours, *ours.parents} if ours is not None else set()
     names = set()
     for folder in set(folders):
@@ -59,11 +60,20 @@ def changed(folders: Iterable[Path], since: float, ours: Path | None = None) -> 
             names |= {
                 path.name
                 for path in folder.iterdir()
-                if not path.name.startswith((".", "__pycache__"))
-                and path.lstat().st_mtime >= since
-                and path not in kept
+                if not path.name.startswith((".", "__pycache__")) and _is_new(path.lstat(), since) and path not in kept
             }
     return [f"`{name}`" for name in sorted(names)]
+
+
+def _is_new(facts: os.stat_result, since: float) -> bool:
+    """Whether it was written to since, and is not what our own output goes to (`triage run train.py > triage.log`)."""
+    if facts.st_mtime < since:
+        return False
+    for output in (1, 2):
+        with contextlib.suppress(OSError):  # it may be closed
+            if os.path.samestat(os.fstat(output), facts):
+                return False
+    return True
 
 
 def flaky_notes(conclusion: Conclusion, seeded: Mapping[int, tuple[int, int]]) -> list[str]:
