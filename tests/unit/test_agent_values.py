@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 import threading
@@ -90,6 +91,18 @@ def test_a_bound_method_is_that_of_the_object_made_again():
     closed = types.MethodType(scaled, threading.Lock())
     with pytest.raises(Exception, match="a lock"):
         speller.spell(closed)
+
+
+def test_what_torch_compile_gave_is_compiled_again_unless_the_module_has_it_by_its_name(monkeypatch):
+    @functools.wraps(Bare.width)
+    def compiled(*given):
+        return compiled._torchdynamo_orig_callable(*given)
+
+    compiled._torchdynamo_orig_callable = Bare().width
+    assert speller_of(__name__).spell(compiled) == f"torch.compile(<<{__name__}:Bare>>().width)"
+    monkeypatch.setattr(compiled, "__qualname__", "scaled")
+    monkeypatch.setitem(globals(), "scaled", compiled)
+    assert speller_of(__name__).spell(compiled) == f"<<{__name__}:scaled>>"
 
 
 def test_a_copy_of_a_module_is_made_as_the_last_of_its_class_was():

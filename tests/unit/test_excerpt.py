@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from triage.culprit.own_code import raising_line
 from triage.judge.signature import FailureSignature, headline, one_line
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
@@ -65,6 +66,12 @@ def test_a_line_of_a_library_is_told_beside_the_programs_that_leads_to_it() -> N
 
     assert told(own, library, python, *frames("a")) == "gp/exact.py:9 in <genexpr>: torch.equal(a, b) for a, b in pairs"
     assert told(own, library, own) is None and told(own, *frames("a")) is None and told() is None
+    # Dynamo asks an object for its length when it makes guards, and has no line of the program then.
+    called = RaisedException("E", "no", (own, *frames("build_guards"), library, python))
+    outcome = Outcome(OutcomeKind.EXCEPTION, exception=called)
+    assert library_line_of(outcome, raising_line(called)) == told(own, library)
+    for raised in ((own, library, *frames("a")), (own, *frames("a"), own), ()):
+        assert library_line_of(outcome, raising_line(replace(called, frames=raised))) is None
 
 
 def test_of_a_cell_that_a_program_runs_its_line_is_told_and_not_that_which_runs_it() -> None:

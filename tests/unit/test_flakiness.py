@@ -13,7 +13,7 @@ from triage.locate.conclude import Conclusion
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
-from triage.stories.flakiness import flaky_notes, order_notes, other_way_notes, passes_at_first, wilson
+from triage.stories.flakiness import flaky_notes, order_notes, other_way_notes, passes_at_first, wilson, written_note
 
 
 def flaky(failures: int, runs: int) -> Conclusion:
@@ -102,3 +102,21 @@ def test_what_the_runs_left_behind_is_named(tmp_path: Path) -> None:
     note = " ".join(order_notes(tmp_path, time.time() - 60))
     assert "`state.pt`" in note and "train.py" not in note and "%" not in note
     assert len(order_notes(tmp_path / "gone", 0.0)) == 1
+
+
+def test_what_the_script_wrote_in_each_run_is_told_and_not_what_triage_did(tmp_path: Path) -> None:
+    began = time.time() - 60
+    for name in ("train.py", "logs", "__pycache__", ".cache", "triage-out"):
+        (tmp_path / name).mkdir()
+    os.utime(tmp_path / "train.py", (began - 3600,) * 2)
+    note = written_note([tmp_path, tmp_path / "gone"], began, tmp_path / "triage-out" / "run")
+    assert note is not None and ": `logs`. " in note and "each of its runs" in note
+    with (tmp_path / "triage.log").open("w") as log:
+        kept = os.dup(2)
+        try:
+            os.dup2(log.fileno(), 2)
+            assert written_note([tmp_path], began, tmp_path / "triage-out" / "run") == note
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+    assert written_note([tmp_path], time.time() + 60, tmp_path / "triage-out" / "run") is None

@@ -181,6 +181,13 @@ def test_a_package_and_a_number_take_no_place_where_nothing_computes_with_them()
     assert "y = self(x)\n" in results("y = self.forward(x)\n", expressions.propose)
 
 
+def test_a_comprehension_in_a_call_becomes_one_turn_of_it_with_what_is_gone_through():
+    found = results("ok = all(torch.equal(a, b) for a, b in zip(x, m.y, strict=True))\n", expressions.propose)
+    assert {"ok = torch.equal(x, m.y)\n", "ok = torch.equal(x[0], m.y[0])\n"} <= set(found)
+    found = results("loss = sum([p.norm() + 1 for p in net.parameters()]) * 2\n", expressions.propose)
+    assert "loss = (next(iter(net.parameters())).norm() + 1) * 2\n" in found
+
+
 def test_the_parts_of_an_f_string_are_left_alone():
     ast_of = [ast.parse(text) for text in results('y = f"{a + b} {c.d}"\n', expressions.propose)]
     assert all(isinstance(tree, ast.Module) for tree in ast_of)

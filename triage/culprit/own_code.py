@@ -126,17 +126,22 @@ def own_backend_of(calls: Sequence[CompileCall]) -> OwnCode | None:
 
 def raised_in(error: RaisedException | None, own: OwnCode | None) -> str | None:
     """Whose the innermost line is: `torch`, `user`, `backend`, `custom_op`; None where no line is known."""
-    if error is None:
+    line = raising_line(error)
+    if line is None:
         return None
-    frames = (error.innermost().cause or error.innermost()).frames or error.frames
-    known = [frame for frame in frames if not _is_any_callers(frame)]
-    if not known:
-        return None
-    if _is_torchs(known[-1]):
+    if _is_torchs(line):
         return "torch"
     if own is None or own.needed or own.role not in (*OF_OPERATORS[2:], "backend"):
         return "user"
     return "backend" if own.role == "backend" else "custom_op"
+
+
+def raising_line(error: RaisedException | None) -> Frame | None:
+    """The innermost line, but for what raises for whoever called it."""
+    if error is None:
+        return None
+    frames = (error.innermost().cause or error.innermost()).frames or error.frames
+    return next((frame for frame in reversed(frames) if not _is_any_callers(frame)), None)
 
 
 def _blocks(frames: Sequence[Frame]) -> Iterator[tuple[int, int]]:

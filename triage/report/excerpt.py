@@ -35,12 +35,15 @@ def line_of(outcome: Outcome, typed: str | None = None) -> Frame | None:
     return replace(found, code=code_at(found)) if found is not None else None
 
 
-def library_line_of(outcome: Outcome) -> str | None:
-    """The line of an installed package to which the program's own led Dynamo; None where it failed in the program's."""
+def library_line_of(outcome: Outcome, raising: Frame | None = None) -> str | None:
+    """The line of an installed package to which the program's own led Dynamo; None where it failed in the program's.
+
+    Where Dynamo names no line (it calls what an object defines when it makes guards) it is the `raising` one.
+    """
     levels = (outcome.exception, outcome.exception.innermost()) if outcome.exception is not None else ()
     traced = next((level.user_code for level in levels if level.user_code), ())
-    found = next(filter(is_program_frame, reversed(traced)), None)
-    if found is None or is_user_frame(found):
+    found = next(filter(is_program_frame, reversed(traced)), None) if traced else raising
+    if found is None or is_user_frame(found) or not is_program_frame(found):
         return None
     return f"{_short(found.file)}:{found.line} in {found.function}: {found.code}".rstrip(": ")
 

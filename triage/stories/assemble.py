@@ -12,7 +12,7 @@ from triage.culprit.contracts import broken_by
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.match_known_cause import lies_in_environment
 from triage.culprit.operation import Clues, culprit_of, operators_in, with_part
-from triage.culprit.own_code import raised_in
+from triage.culprit.own_code import raised_in, raising_line
 from triage.culprit.settings import not_disproved
 from triage.environments.files import JOURNAL
 from triage.errors import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, EXIT_PARTIAL, EXIT_SCRIPT
@@ -272,13 +272,14 @@ def _signature(
         line = own.line
     elif lies_in_environment(outcome, conclusion.stage):
         line = None  # any other line that is compiled would fail
+    raising = raising_line(outcome.exception) if conclusion.stage is Stage.DYNAMO else None
     return ReportSignature(
         exception_type=signature.exception_type,
         message=signature.message,
         frames=signature.frames,
         fingerprint=signature.fingerprint,
         user_line=line,
-        library_line=library_line_of(outcome) if line is not None and own is None else None,
+        library_line=library_line_of(outcome, raising) if line is not None and own is None else None,
         test=(outcome.exception.test or None) if outcome.exception else None,
         excerpt=excerpt(outcome, caused=own is not None),
         hangs_in=function_of_stacks(outcome) if outcome.kind is OutcomeKind.HANG else None,

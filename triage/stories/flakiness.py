@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from triage.locate.conclude import Conclusion, Seen
@@ -28,7 +30,7 @@ def passes_at_first(seen: Seen, seeded: Mapping[int, tuple[int, int]], idle: See
 
 def order_notes(folder: Path, since: float) -> list[str]:
     """Why there is no rate, and which files of the folder the runs made or changed since that time."""
-    files = [f"`{name}`" for name in _changed(folder, since)]
+    files = changed([folder], since)
     made = [f"Made or changed beside the script meanwhile: {some(files, MOST_FILES)}."] if files else []
     return [
         "It passes at first and fails in each later run, without torch.compile as well: that looks like something that the "
@@ -38,11 +40,40 @@ def order_notes(folder: Path, since: float) -> list[str]:
     ]
 
 
-def _changed(folder: Path, since: float) -> list[str]:
-    try:
-        return sorted(path.name for path in folder.iterdir() if path.is_file() and path.stat().st_mtime >= since)
-    except OSError:
-        return []
+def written_note(folders: Iterable[Path], since: float, ours: Path) -> str | None:
+    """Which files and folders there the runs of the script seem to have written. `ours` is what triage itself writes to."""
+    files = changed(folders, since, ours)
+    if not files:
+        return None
+    return (
+        f"Made or changed where the script runs meanwhile: {some(files, MOST_FILES)}. What the script writes there, it wrote "
+        "once in each of its runs, and triage makes several."
+    )
+
+
+def changed(folders: Iterable[Path], since: float, ours: Path | None = None) -> list[str]:
+    """What is new or was written to, by name; neither hidden files nor Python's caches, nor what holds `ours` or our output."""
+    kept = {ours, *ours.parents} if ours is not None else set()
+    names = set()
+    for folder in set(folders):
+        with contextlib.suppress(OSError):  # it may be gone, or what it holds
+            names |= {
+                path.name
+                for path in folder.iterdir()
+                if not path.name.startswith((".", "__pycache__")) and _is_new(path.lstat(), since) and path not in kept
+            }
+    return [f"`{name}`" for name in sorted(names)]
+
+
+def _is_new(facts: os.stat_result, since: float) -> bool:
+    """Whether it was written to since, and is not what our own output goes to (`triage run train.py > triage.log`)."""
+    if facts.st_mtime < since:
+        return False
+    for output in (1, 2):
+        with contextlib.suppress(OSError):  # it may be closed
+            if os.path.samestat(os.fstat(output), facts):
+                return False
+    return True
 
 
 def flaky_notes(conclusion: Conclusion, seeded: Mapping[int, tuple[int, int]]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from triage.culprit.operation import operators_of
 from triage.judge.signature import first_words, headline
@@ -27,7 +28,7 @@ from triage.stories.accuracy_notes import (
     wrong_besides,
 )
 from triage.stories.findings import Findings
-from triage.stories.flakiness import flaky_notes, order_notes, other_way_notes, passes_at_first
+from triage.stories.flakiness import flaky_notes, order_notes, other_way_notes, passes_at_first, written_note
 from triage.stories.spoiled import met_note
 
 RANDOM_NOTE = (
@@ -97,9 +98,25 @@ def _of_what_runs_met(found: Findings, conclusion: Conclusion) -> Told:
 def _of_chance(found: Findings, conclusion: Conclusion) -> Told:
     walk = found.walk
     if conclusion.stage is Stage.SCRIPT and passes_at_first(walk.seen, walk.seeded, walk.idle):
-        folder = found.target.script.parent if found.target.script else found.target.cwd
-        return order_notes(folder, time.time() - found.session.clock.elapsed())
+        return order_notes(_folders(found)[0], _began(found))
     return [*flaky_notes(conclusion, walk.seeded), *other_way_notes(conclusion, walk.seen, walk.idle)]
+
+
+def _of_what_was_written(found: Findings, conclusion: Conclusion) -> Told:
+    """What triage's runs of the script left in the user's folders."""
+    del conclusion
+    return [written_note(_folders(found), _began(found), found.session.directory.resolve())]
+
+
+def _folders(found: Findings) -> list[Path]:
+    """That of the script, and the one it is run in."""
+    script = found.target.script
+    return [folder.resolve() for folder in ([script.parent] if script else []) + [found.target.cwd]]
+
+
+def _began(found: Findings) -> float:
+    """When this run of triage did, as files' times tell it."""
+    return time.time() - found.session.clock.elapsed()
 
 
 def _of_torchs_hints(found: Findings, conclusion: Conclusion) -> Told:
@@ -154,5 +171,5 @@ def _of_limits(found: Findings, conclusion: Conclusion) -> Told:
 
 NOTES: tuple[Callable[[Findings, Conclusion], Told], ...] = (
     _of_comparing, _of_rounding, _of_other_wrong_values, _of_random_numbers, _of_what_runs_met, _of_chance,
-    _of_torchs_hints, _of_the_ladder, _of_limits,
+    _of_what_was_written, _of_torchs_hints, _of_the_ladder, _of_limits,
 )  # fmt: skip

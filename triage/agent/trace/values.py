@@ -198,6 +198,10 @@ class Speller(object):
             return "%s.%s" % (self._named(type(value)), value.name)
         if isinstance(value, types.MethodType):
             return "%s.%s" % (self.spell(value.__self__, depth), value.__name__)
+        # A function that torch.compile gave has the name of the one that it was given.
+        original = vars(value).get("_torchdynamo_orig_callable") if isinstance(value, types.FunctionType) else None
+        if original is not None and getattr(sys.modules.get(value.__module__), value.__qualname__, None) is not value:
+            return "torch.compile(%s)" % self.spell(original, depth)
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return self._definition(value)
         if self.flat and not _is_module(value) and getattr(value, "__dict__", None):

@@ -112,8 +112,9 @@ def _smaller(script: Script, node: ast.expr, packages: frozenset[str]) -> Iterat
             yield "1"
     elif isinstance(node, ast.Call) and isinstance(script.parents[node], ast.Call | ast.keyword):
         yield "None"
-    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
-        yield from _one_turn(script, node)
+    turns = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else node
+    if isinstance(turns, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        yield from _one_turn(script, turns, loose)
     if isinstance(node, ast.ListComp):
         yield "[]"
         yield f"[{script.source(node.elt)}]"
@@ -140,17 +141,29 @@ def _is_package(node: ast.expr, packages: frozenset[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in packages
 
 
-def _one_turn(script: Script, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Iterator[str]:
-    """`f(xs)`, `f(xs[0])` in place of `[f(x) for x in xs]`."""
-    loop = node.generators[0]
-    if len(node.generators) > 1 or not isinstance(loop.target, ast.Name):
+def _one_turn(script: Script, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, loose: bool) -> Iterator[str]:
+    """`f(xs)`, `f(xs[0])` in place of `[f(x) for x in xs]`, `all(f(x) for x in xs)`, and so with what a `zip` goes through."""
+    values = _bound(node.generators[0])
+    if len(node.generators) > 1 or not values or not all(isinstance(value, _ATOMS) for value in values.values()):
         return
     start, end = script.span(node.elt)
-    uses = [item for item in ast.walk(node.elt) if isinstance(item, ast.Name) and item.id == loop.target.id]
-    values = script.source(loop.iter)
-    for given in (values, f"{values}[0]") if isinstance(loop.iter, _ATOMS) else ():
-        text = script.part(start, end, (Edit(*script.span(item), given) for item in uses))
-        yield text if isinstance(node.elt, _ATOMS) or isinstance(script.parents[node], _LOOSE) else f"({text})"
+    uses = [item for item in ast.walk(node.elt) if isinstance(item, ast.Name) and item.id in values]
+    lazy = any(isinstance(value, ast.Call) for value in values.values())  # what a call gives may have no places
+    for form in ("{}", "{}[0]", "next(iter({}))") if lazy else ("{}", "{}[0]"):
+        edits = (Edit(*script.span(item), form.format(script.source(values[item.id]))) for item in uses)
+        text = script.part(start, end, edits)
+        yield text if loose or isinstance(node.elt, _ATOMS) else f"({text})"
+
+
+def _bound(loop: ast.comprehension) -> dict[str, ast.expr]:
+    """The names that a comprehension's loop gives values to, and what each goes through."""
+    target, over = loop.target, loop.iter
+    if isinstance(target, ast.Name):
+        return {target.id: over}
+    if isinstance(target, ast.Tuple) and isinstance(over, ast.Call) and getattr(over.func, "id", "") == "zip":
+        pairs = zip(target.elts, over.args, strict=False)
+        return {name.id: given for name, given in pairs if isinstance(name, ast.Name)}
+    return {}
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
