@@ -201,3 +201,16 @@ def test_what_is_rounded_somewhere_is_not_taken_for_exact(graph: Any, compiled: 
     x = torch.rand(5000) * 1000
     assert not torch.equal(graph(x)[0], compiled(x)[0])
     assert checked(compiled, graph, x) == []
+
+
+def test_the_number_next_to_another_is_not_measured_in_double_precision() -> None:
+    def graph(x: Any) -> tuple[Any, ...]:
+        return (torch.nextafter(x, torch.zeros_like(x)) - x,)
+
+    def in_single(x: Any) -> tuple[Any, ...]:
+        return (torch.nextafter(x.float(), torch.zeros_like(x.float())).half() - x,)
+
+    x = torch.linspace(0.1, 4, 40).half()
+    _, (facts,) = judged(in_single, graph, x, gradients=False)
+    assert (facts["kind"], facts["reference"], facts["wrong"]) == ("values", False, 40)
+    assert judged(lambda *args: graph(*args), graph, x, gradients=False)[1] == []
