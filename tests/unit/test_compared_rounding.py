@@ -203,14 +203,24 @@ def test_what_is_rounded_somewhere_is_not_taken_for_exact(graph: Any, compiled: 
     assert checked(compiled, graph, x) == []
 
 
-def test_the_number_next_to_another_is_not_measured_in_double_precision() -> None:
+def test_the_number_next_to_a_half_is_that_of_eager() -> None:
     def graph(x: Any) -> tuple[Any, ...]:
-        return (torch.nextafter(x, torch.zeros_like(x)) - x,)
+        return (torch.nextafter(x, torch.zeros_like(x)),)
 
     def in_single(x: Any) -> tuple[Any, ...]:
-        return (torch.nextafter(x.float(), torch.zeros_like(x.float())).half() - x,)
+        return (torch.nextafter(x.float(), torch.zeros_like(x.float())).half(),)
 
     x = torch.linspace(0.1, 4, 40).half()
-    _, (facts,) = judged(in_single, graph, x, gradients=False)
-    assert (facts["kind"], facts["reference"], facts["wrong"]) == ("values", False, 40)
-    assert judged(lambda *args: graph(*args), graph, x, gradients=False)[1] == []
+    (facts,) = checked(in_single, graph, x)
+    assert (facts["kind"], facts["reference"], facts["eager_error"]) == ("values", True, 0)
+    assert checked(graph, graph, x) == []
+
+
+def test_a_number_next_to_one_that_is_rounded_otherwise_is_rounding() -> None:
+    def graph(x: Any) -> tuple[Any, ...]:
+        return (torch.nextafter(x * 0.3 * x, torch.zeros_like(x)) - x,)
+
+    def fused(x: Any) -> tuple[Any, ...]:
+        return (torch.nextafter((x.float() * 0.3 * x.float()).half(), torch.zeros_like(x)) - x,)
+
+    assert checked(fused, graph, torch.linspace(0.1, 4, 400).half()) == []
