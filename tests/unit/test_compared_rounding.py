@@ -201,3 +201,39 @@ def test_what_is_rounded_somewhere_is_not_taken_for_exact(graph: Any, compiled: 
     x = torch.rand(5000) * 1000
     assert not torch.equal(graph(x)[0], compiled(x)[0])
     assert checked(compiled, graph, x) == []
+
+
+def test_the_number_next_to_a_half_is_that_of_eager() -> None:
+    def graph(x: Any) -> tuple[Any, ...]:
+        return (torch.nextafter(x, torch.zeros_like(x)),)
+
+    def in_single(x: Any) -> tuple[Any, ...]:
+        return (torch.nextafter(x.float(), torch.zeros_like(x.float())).half(),)
+
+    x = torch.linspace(0.1, 4, 40).half()
+    (facts,) = checked(in_single, graph, x)
+    assert (facts["kind"], facts["reference"], facts["eager_error"]) == ("values", True, 0)
+    assert checked(graph, graph, x) == []
+
+
+def test_a_number_next_to_one_that_is_rounded_otherwise_is_rounding() -> None:
+    def graph(x: Any) -> tuple[Any, ...]:
+        return (torch.nextafter(x * 0.3 * x, torch.zeros_like(x)) - x,)
+
+    def fused(x: Any) -> tuple[Any, ...]:
+        return (torch.nextafter((x.float() * 0.3 * x.float()).half(), torch.zeros_like(x)) - x,)
+
+    assert checked(fused, graph, torch.linspace(0.1, 4, 400).half()) == []
+
+
+def test_what_is_wrong_by_far_is_so_where_few_runs_leave_other_elements_unmoved() -> None:
+    def graph(x: Any, levels: Any) -> tuple[Any, ...]:
+        return (torch.nextafter(levels, torch.zeros_like(levels)).roll(-1)[x] - levels[x],)
+
+    def in_single(x: Any, levels: Any) -> tuple[Any, ...]:
+        return (levels.roll(-1)[x] - levels[x],)
+
+    torch.manual_seed(0)
+    x, levels = torch.randint(39, (300,)), torch.linspace(0.1, 4, 40).half()
+    (facts,) = checked(in_single, graph, x, levels)
+    assert facts["kind"] == "values" and facts["spread"] > 0

@@ -42,7 +42,7 @@ class Call:
         self.unordered = {}  # what hangs on the order of writes to one place, and the operations that write so
         self.by_chance = []  # (name, reason) of what could not be compared, since it hangs on random numbers that are others
         self._dice = None  # says what is drawn, where eager and compiled are to draw the same
-        self._drawn = ()
+        self._drawn, self._nexts = (), []
         self._both = None
         self._varied = None
 
@@ -90,7 +90,7 @@ class Call:
 
     def wrong_again(self):
         """All that is wrong under the gradients that arrived."""
-        self.names, self.measured, self._varied = None, True, None
+        self.names, self.measured, self._varied, self._nexts = None, True, None, []
         compiled = self._compiled()
         return self._wrong(self._eager(), compiled)
 
@@ -167,7 +167,7 @@ class Call:
         eager, double = modes.Overflows(self.torch), modes.Overflows(self.torch)
         try:
             self._eager(mode=eager.mode())
-            self._eager(double=True, mode=modes.doubled(self.torch, double.call, self._is_single()))
+            self._eager(double=True, mode=modes.doubled(self.torch, double.call, self._is_single(), self._nexts))
         except Exception:  # no such kernel
             return ""
         return next((name for name, number in eager.found if (name, number) not in double.found), "")
@@ -190,7 +190,7 @@ class Call:
         if self.unsteady:
             self._without_own_randomness()
         self.unsteady += self.unordered
-        unchanged = self._eager(mode=modes.unchanged())
+        unchanged = self._eager(mode=modes.unchanged(self._nexts))
         self.measured = self._same(eager, unchanged, steady) == steady
         return steady
 
@@ -380,7 +380,7 @@ class Call:
     def _reference(self):
         try:
             call = self._dice.doubled(self._drawn) if self._dice is not None else None
-            mode = modes.doubled(self.torch, call, self._is_single()) if self.measured else None
+            mode = modes.doubled(self.torch, call, self._is_single(), self._nexts) if self.measured else None
             return self._eager(double=True, mode=mode)
         except Exception:  # no such kernel, or the graph needs its own precision
             return None

@@ -33,6 +33,7 @@ EXACT = frozenset(
         "zeros_like"
     ).split()
 )
+NEXT = "aten.nextafter.default"  # the number next to a half is another one than the double next to it
 UNWRITTEN = frozenset(("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"))
 # Position of the dimension among the arguments, and its default (None: over all elements).
 TIES = {
@@ -53,15 +54,20 @@ class NotDoubleError(Exception):
     """The graph means something else in double precision."""
 
 
-def doubled(torch, call=None, single=False):
+def doubled(torch, call=None, single=False, nexts=()):
     """A mode in which every floating result is double (complex: of doubles).
 
     `call(func, args, kwargs, plain)` calls the operations in its stead; `plain` are the arguments as the graph has them. With
-    `single` all in the graph is of single precision, so numbers are what eager makes of them (`scalars.py`).
+    `single` all in the graph is of single precision, so numbers are what eager makes of them (`scalars.py`). `nexts`: in which
+    dtypes eager looked for the number next to another, in order.
     """
+    left = list(nexts)
 
     def in_double(func, args, kwargs):
-        if str(func).startswith("aten.view.dtype") or "quantize" in str(func):
+        if str(func) == NEXT and left:
+            dtype = left.pop(0)
+            return func(*(item.to(dtype) for item in args)).double()
+        if str(func).startswith(("aten.view.dtype", "aten.nextafter")) or "quantize" in str(func):
             raise NotDoubleError("%s reads bits" % func)
         wide = _with_doubles(torch, args), _with_doubles(torch, kwargs)
         if single:
@@ -138,11 +144,18 @@ class _Thrown(object):
         return getattr(self.func, name)
 
 
-def unchanged():
+def unchanged(nexts):
     """A mode that changes nothing. Where a result is another one under it, no mode can be trusted: `linalg_pinv` of complex
-    numbers loses a conjugation when it is dispatched to Python (torch 2.13).
+    numbers loses a conjugation when it is dispatched to Python (torch 2.13). To `nexts` it adds what `doubled` asks for.
     """
-    return compat.dispatching(lambda func, args, kwargs: func(*args, **kwargs), whole=True)
+
+    def call(func, args, kwargs):
+        result = func(*args, **kwargs)
+        if str(func) == NEXT:
+            nexts.append(result.dtype)
+        return result
+
+    return compat.dispatching(call, whole=True)
 
 
 def written_in_order(torch, writes, reverse):
