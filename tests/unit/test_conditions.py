@@ -196,3 +196,11 @@ def test_a_message_that_names_the_other_dtype_is_of_the_same_failure(told: str, 
     row = next(row for row in rows if row.setting == "float64 instead of float32")
     assert row.outcome == outcome
     assert row.note == (None if outcome == "same_failure" else "KeyError: no kernel for torch.float64")
+
+
+@pytest.mark.parametrize("target", ["torch.relu", "torch.nextafter"])
+def test_a_wider_dtype_is_no_other_spelling_of_what_gives_another_number_in_it(target: str) -> None:
+    graph = case([tensor("x", 4, dtype="float16")], [node("y", target, "%x", "%x", out=meta(4, dtype="float16"))], "%y")
+    told = answered(graph, lambda source: "float16" in source)
+    assert "the dtype is float16" in [each.condition for each in told.conditions]
+    assert bool(told.spellings) is (target == "torch.relu")
