@@ -22,7 +22,16 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.session.events import Event
 from triage.stories.spots import Files, traced_lines
-from triage.stories.ways_round import _notes, _Trials, has_compiled, leads_round, owed_to_less, parted, planned
+from triage.stories.ways_round import (
+    _notes,
+    _Trials,
+    has_compiled,
+    leads_round,
+    owed_to_less,
+    parted,
+    planned,
+    was_late,
+)
 
 FILE = Path("/program/train.py")
 
@@ -168,6 +177,15 @@ def run_of_script(kind: OutcomeKind, graphs: int, on: str = "script") -> Probe:
 )
 def test_what_a_compile_takes_is_known_by_a_run_of_the_script_that_passed(probe: Probe, compiled: bool):
     assert has_compiled({"as_is": [run_of_script(OutcomeKind.EXCEPTION, 0)], "eager": [probe]}) is compiled
+
+
+@pytest.mark.parametrize("still", [True, False])
+def test_a_change_with_which_the_script_stands_still_as_before_is_in_vain(still: bool) -> None:
+    trials: Any = object.__new__(_Trials)
+    trials._expected = frozenset()
+    outcome = Outcome(OutcomeKind.HANG, late=still, still=still)
+    probe: Any = SimpleNamespace(outcome=outcome, notes=AgentNotes(), on="script", cancelled=False, signature=None)
+    assert (trials._fails_still(probe), was_late(probe)) == (still, not still)
 
 
 @pytest.mark.parametrize(("compiled", "limit"), [(True, 60.0), (False, 120.0)])

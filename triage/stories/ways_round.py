@@ -259,7 +259,7 @@ class _Trials:
         name = f"way-{change.kind}-{_digest(change)}{'-alone' if alone else ''}"
         self.found.session.emit("engine_step", text=f"trying on the script: {change.words}")
         probe = self.walk.ask_changed(rung, name, change.texts, self._limit(), self._enough(), self._comparison)
-        self.walk.announce(rung, probe, cut=probe.outcome.kind is OutcomeKind.HANG)
+        self.walk.announce(rung, probe, cut=was_late(probe))
         return probe
 
     def _fails_otherwise(self, probe: Probe) -> bool:
@@ -273,7 +273,7 @@ class _Trials:
     def _fails_still(self, probe: Probe) -> bool:
         """Whether a run disproves a change: not one that was late, whatever with."""
         outcome = discount(probe, self._expected).outcome
-        return outcome.failed and outcome.kind is not OutcomeKind.HANG and not probe.cancelled
+        return outcome.failed and not was_late(probe) and not probe.cancelled
 
     def _uncompiled(self, passed: Probe) -> AgentNotes | None:
         """The script without a compiler, measured alone like the changed one; None where that is not worth a run."""
@@ -288,6 +288,11 @@ class _Trials:
     def _way(self, change: Change, probe: Probe, uncompiled: AgentNotes | None) -> WayRound:
         cost = cost_in_words(probe.notes, uncompiled, self.walk.start.notes, compared=self._comparison is not None)
         return WayRound(change.words, change.kind, where=change.where, cost=cost)
+
+
+def was_late(probe: Probe) -> bool:
+    """Whether nothing is known of a run but that it takes long; one that stands still, where the script did, fails as it does."""
+    return probe.outcome.kind is OutcomeKind.HANG and not probe.outcome.still
 
 
 def leads_round(kind: str, ended: OutcomeKind, notes: AgentNotes) -> bool:
@@ -374,7 +379,7 @@ def _notes(
         return []
     if tried:
         kinds = ", ".join(sorted({change.kind for change, _ in tried}, key=KINDS.index))
-        late = sum(probe.outcome.kind is OutcomeKind.HANG for _, probe in tried)
+        late = sum(was_late(probe) for _, probe in tried)
         idle = sum(probe.outcome.kind is OutcomeKind.OK and compiles_nothing(probe.notes) for _, probe in tried)
         shown = (
             f"none is known to help; with {idle} of them it compiled nothing" if idle else "with none the script passes"
