@@ -22,7 +22,10 @@ TORCH = '  File "/v/lib/python3.11/site-packages/torch/_dynamo/external_utils.py
         (TORCH, ""),  # a compiled module of torch's own, as torch 2.2 calls it
         (USER + HOOK, "train.py:31 in forward: y = self.lin(x)"),  # where the program does the operation
         (HOOK, "train.py:11 in __torch_function__: return super().__torch_function__(func)"),
-        (USER + LIBRARY, "ops.py:7 in f: return x + 1"),  # torch is a package, not any folder of that name
+        (
+            USER + LIBRARY,
+            "thunder/torch/ops.py:7 in f: return x + 1",
+        ),  # torch is a package, not any folder of that name
         (None, ""),
     ],
 )

@@ -6,13 +6,15 @@ no agent could speak (a child process without one, a rank that was killed). Eith
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 
 from triage.model.accuracy import Check, Rounding, Wrongness, WrongResult
 from triage.model.own_code import OperatorCheck
 from triage.model.stage import OutcomeKind
+
+_FOLDERS = re.compile(r"^(?:.*/(?:site|dist)-packages/|.*/)")  # what they are called tells nothing
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,9 @@ class Frame:
 
     @property
     def told(self) -> str:
-        """`train.py:31 in forward: y = self.lin(x)`."""
-        return f"{PurePath(self.file).name}:{self.line} in {self.function}: {self.code}".rstrip(": ")
+        """`train.py:31 in forward: y = self.lin(x)`; of an installed package the path in there, `pkg/models/vit.py:31 in ...`."""
+        file = _FOLDERS.sub("", self.file.replace("\\", "/"))
+        return f"{file}:{self.line} in {self.function}: {self.code}".rstrip(": ")
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def library_line_of(outcome: Outcome, raising: Frame | None = None) -> str | Non
     found = next(filter(is_program_frame, reversed(traced)), None) if traced else raising
     if found is None or is_user_frame(found) or not is_program_frame(found):
         return None
-    return f"{_short(found.file)}:{found.line} in {found.function}: {found.code}".rstrip(": ")
+    return found.told
 
 
 def _executed_line(error: RaisedException) -> Frame | None:

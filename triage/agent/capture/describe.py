@@ -26,6 +26,7 @@ from .targets import printable
 __all__ = ["current_context", "graph_case"]
 
 _PASS_ON = ("__torch_function__", "__torch_dispatch__")
+_FOLDERS = re.compile(r"^(?:.*/(?:site|dist)-packages/|.*/)")  # as in triage/model/outcome.py: a line is told alike
 
 
 def graph_case(
@@ -271,7 +272,7 @@ def _module_type(gm: Any, target: str) -> str:
 
 
 def where(node: Any) -> str:
-    """`train.py:31 in forward: y = self.lin(x)`: the innermost line that is the user's; empty where unknown.
+    """`train.py:31 in forward: y = self.lin(x)`: the innermost line that is not torch's; empty where unknown.
 
     Not that of a hook through which a subclass or a mode passes each of its operations on, unless there is no other.
     """
@@ -282,7 +283,8 @@ def where(node: Any) -> str:
         if frame is None or _in_torch(frame["file"]):
             continue
         code = lines[index + 1].strip() if index + 1 < len(lines) and not FRAME.match(lines[index + 1]) else ""
-        told = "%s:%s in %s: %s" % (os.path.basename(frame["file"]), frame["line"], frame["function"], code)
+        file = _FOLDERS.sub("", frame["file"].replace(os.sep, "/"))
+        told = "%s:%s in %s: %s" % (file, frame["line"], frame["function"], code)
         if frame["function"] in _PASS_ON:
             passed_on = told
         else:
