@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from triage.agent.warm import branch
 from triage.agent.warm import standby as agent
 from triage.model.accuracy import Comparison
-from triage.probe import standby
+from triage.probe import forkclient, standby
 from triage.probe.forkclient import ForkExit, ForkRequest, ServerGoneError
 from triage.probe.launch import Cancel, Exit, Launch, launch
 from triage.probe.run import ProbeRequest, _is_plain
@@ -152,8 +153,10 @@ def test_nor_what_reads_an_input(tmp_path: Path) -> None:
 
 
 def test_both_ends_call_the_files_alike() -> None:
-    for name in ("READY", "REQUESTS", "REPLIES", "PRINTED"):
+    for name in ("READY", "PRINTED"):
         assert getattr(agent, name) == getattr(standby, name)
+    for name in ("REQUESTS", "REPLIES"):
+        assert getattr(agent, name) == getattr(branch, name) == getattr(forkclient, name)
 
 
 def test_only_a_run_of_which_nothing_is_asked_may_begin_there(tmp_path: Path) -> None:

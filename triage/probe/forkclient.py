@@ -30,7 +30,7 @@ START_SECONDS = 120.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.05
 NO_LIMIT = 1e9
-REQUESTS, REPLIES = "requests", "replies"  # of a branch, as the agent calls them
+REQUESTS, REPLIES = "requests", "replies"  # as the agent calls them
 
 
 class CannotForkError(Exception):
@@ -45,8 +45,8 @@ class ServerGoneError(Exception):
 class ForkRequest:
     """One candidate, as the server reads it (`agent/warm/candidate.py`). `root` is a directory of its own, which must exist.
 
-    With a `script` it is a program of the user's (`agent/warm/program.py`): then `env` is its whole environment. With `imports`
-    besides it is no program, but forks candidates that begin with these statements (`Branch`).
+    With a `script` it is a program of the user's (`agent/warm/program.py`): then `env` is its whole environment. With
+    `imports` it forks candidates itself, that begin with these statements (`Branch`).
     """
 
     source: str
@@ -240,6 +240,14 @@ class ForkServer(Forks):
         return self._last_words() or how
 
 
+def named_pipes(folder: Path) -> tuple[int, int]:
+    """Lay the pipes for who is not started by us, and say how each is written to, and read: requests, replies."""
+    for name in (REQUESTS, REPLIES):
+        os.mkfifo(folder / name, 0o600)
+    # Both ends of the first one: it must be there before who reads it. The second one is read once it is written to.
+    return os.open(folder / REQUESTS, os.O_RDWR), os.open(folder / REPLIES, os.O_RDONLY | os.O_NONBLOCK)
+
+
 class Branch(Forks):
     """A child of a server that has executed import statements, for candidates that begin with the same ones.
 
@@ -248,11 +256,7 @@ class Branch(Forks):
 
     def __init__(self, server: Forks, root: Path, imports: str, kernels: Path | None, cancel: Cancel) -> None:
         root.mkdir()
-        for name in (REQUESTS, REPLIES):
-            os.mkfifo(root / name, 0o600)
-        # Both ends of the first one: it must be there before who reads it. The second one is read once it is written to.
-        requests = os.open(root / REQUESTS, os.O_RDWR)
-        replies = os.open(root / REPLIES, os.O_RDONLY | os.O_NONBLOCK)
+        requests, replies = named_pipes(root)
         super().__init__(requests, os.fdopen(replies, "rb"))
         self._server, self._process = server, Future[ForkExit]()
         try:

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from triage.model.rungs import LADDER
-from triage.probe.forkclient import ForkRequest, Forks, ServerGoneError
+from triage.probe.forkclient import ForkRequest, Forks, ServerGoneError, named_pipes
 from triage.probe.launch import Cancel, Exit, Launch
 from triage.probe.staging import Stage
 from triage.probe.starvation import Standstill
 
 # As the agent calls them.
-FOLDER, READY, REQUESTS, REPLIES, PRINTED = "standby", "ready.json", "requests", "replies", ("out", "err")
+FOLDER, READY, PRINTED = "standby", "ready.json", ("out", "err")
 RUNGS = tuple(rung.force for rung in LADDER[:-1])  # nothing there builds a kernel of more than one thread
 POLL_SECONDS = 0.05
 # What a run may take there once the script as it is has ended: many times what that took from the copy on, with one thread.
@@ -56,11 +56,7 @@ class Standby:
             folder.mkdir()
             for name, path in zip(PRINTED, (stdout, stderr), strict=True):
                 (folder / name).symlink_to(path.absolute())
-            for name in (REQUESTS, REPLIES):
-                os.mkfifo(folder / name, 0o600)
-            # Both ends of the first one: it must be there before who reads it. The second one is read once it is written to.
-            requests = os.open(folder / REQUESTS, os.O_RDWR)
-            self._pipes = requests, os.open(folder / REPLIES, os.O_RDONLY | os.O_NONBLOCK)
+            self._pipes = named_pipes(folder)
             self._stage, self._logs = stage, (stdout, stderr)
             return folder
         return None

@@ -22,12 +22,8 @@ def mark(torch, found, eager, compiled, smallest):
     for facts in asked:
         name = facts["item"]
         values = [run.get(name) for run in runs]
-        if any(value is None for value in values) or _same(torch, *values, smallest(name)):
+        if any(value is None for value in values) or measure.same_again(torch, *values, smallest(name)):
             continue
         facts.update(kind="values", varies=True)
-        facts.update(by_luck=any(_same(torch, eager[name], value, smallest(name)) for value in values))
+        facts.update(by_luck=any(measure.same_again(torch, eager[name], value, smallest(name)) for value in values))
         facts.pop("sense", None)
-
-
-def _same(torch, one, other, smallest):
-    return measure.same_again(torch, one, other, smallest)
