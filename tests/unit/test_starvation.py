@@ -106,3 +106,14 @@ def test_nothing_stands_still_where_the_system_does_not_tell(tmp_path: Path) -> 
     proc = Proc(tmp_path)
     proc.now += 9.0
     assert proc.standstill.look(1) == 0.0
+
+
+@pytest.mark.parametrize(("file", "still"), [("/dev/nvidia0", 0.0), ("/dev/null", 9.0)])
+def test_what_sleeps_while_a_gpu_may_work_for_it_does_not(proc: Proc, file: str, still: float) -> None:
+    (proc.folder / "1" / "fd").mkdir(parents=True)
+    (proc.folder / "1" / "fd" / "9").symlink_to(file)
+    for _ in range(10):
+        proc.thread(1, 1, 0.0)
+        proc.now += 1.0
+        proc.standstill.look(1)
+    assert proc.standstill.look(1) == pytest.approx(still)

@@ -8,6 +8,7 @@ sleeps, or waits for a lock, waits for no processor: a deadlock is never starved
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ MOST, MOST_SECONDS = 3.0, 90.0  # times its limit that something is waited for b
 STILL = "still"  # why a limit comes before its time
 # Of a run of the script whose like was seen to stand still for ever; of a candidate, which passes within a second or two.
 STILL_SECONDS, STILL_CANDIDATE_SECONDS = 20.0, 10.0
+GPUS = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/dxg")  # files that a process which uses one keeps open
 AT_WORK = 0.1  # of the time that passes: what only looks now and then whether it may go on takes less
 
 
@@ -52,7 +54,9 @@ class Starved:
 class Standstill:
     """Asked again and again while a process runs: for how many seconds it, and all below it, have now done nothing.
 
-    What waits for a disk does something. Where the system does not tell, nothing is said to stand still.
+    What waits for a disk does something, and so does what has a GPU, which may work while all threads sleep (an event of CUDA's
+    with `blocking=True`, as `cudaDeviceScheduleBlockingSync` has it for all). Where the system does not tell, nothing is said to
+    stand still.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, proc: Path = PROC) -> None:
@@ -69,7 +73,12 @@ class Standstill:
             now = [each for each in _times(root, self._proc) if each[0] not in own]
             before, self._known = self._known, {thread: ran + waited for thread, ran, waited, _ in now}
             done = sum(seconds - before.get(thread, 0.0) for thread, seconds in self._known.items())
-            if not now or done > AT_WORK * passed or any(state == "D" for *_, state in now):
+            if (
+                not now
+                or done > AT_WORK * passed
+                or any(state == "D" for *_, state in now)
+                or any(_has_a_gpu(self._proc / thread) for thread in self._known)
+            ):
                 self._since = self._looked
         return self._looked - self._since
 
@@ -99,6 +108,13 @@ def _times(root: int, proc: Path) -> Iterator[tuple[str, float, float, str]]:
                 state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
                 yield thread.name, int(ran) / 1e9, int(waited) / 1e9, state
                 waiting += (thread / "children").read_text().split()
+
+
+def _has_a_gpu(process: Path) -> bool:
+    """A thread that is no process of its own has no files here, but another has them."""
+    with contextlib.suppress(OSError):
+        return any(os.readlink(file).startswith(GPUS) for file in (process / "fd").iterdir())
+    return False
 
 
 def _threads(process: Path) -> list[Path]:
