@@ -114,6 +114,27 @@ def test_a_branch_for_compiled_runs_that_fails_uncompiled_is_the_scripts_own(
     assert conclusion.asked_at == (("train.py:9",) if stage is Stage.SCRIPT else ())
 
 
+def test_a_branch_for_compiled_runs_that_never_ends_uncompiled_either_is_the_scripts_own(
+    walk: Callable[..., Walk],
+) -> None:
+    """What it was in when it was ended has another name there."""
+    hang, plain = (Outcome(OutcomeKind.HANG, 50.0, detail=detail) for detail in ("run graph 0/0", ""))
+    machine = Machine({})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        notes = replace(found.notes, asked_if_compiled=("train.py:9",))
+        outcome = found.outcome
+        if request.rung != UNCOMPILED.name or request.as_compiled:
+            outcome = plain if request.as_compiled else hang
+        return replace(found, outcome=outcome, signature=signature_of(outcome), notes=notes)
+
+    found = walk(machine)
+    found.probe = probe
+    conclusion = go(found)
+    assert conclusion.stage is Stage.SCRIPT and conclusion.own_fault is OwnFault.OWN_BRANCH
+
+
 @pytest.mark.parametrize("uncompiled", [True, False])
 def test_a_seed_with_which_it_fails_every_time_is_asked_uncompiled(walk: Callable[..., Walk], uncompiled: bool) -> None:
     machine = Machine({"inductor": itertools.cycle([error(), None])})

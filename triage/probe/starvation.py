@@ -8,7 +8,6 @@ sleeps, or waits for a lock, waits for no processor: a deadlock is never starved
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -113,7 +112,7 @@ def _times(root: int, proc: Path) -> Iterator[tuple[str, float, float, str]]:
 def _has_a_gpu(process: Path) -> bool:
     """A thread that is no process of its own has no files here, but another has them."""
     with contextlib.suppress(OSError):
-        return any(os.readlink(file).startswith(GPUS) for file in (process / "fd").iterdir())
+        return any(str(file.readlink()).startswith(GPUS) for file in (process / "fd").iterdir())
     return False
 
 

@@ -81,16 +81,22 @@ def _alone(
     whole = observed(Candidate(_returning_changes(case), _form_of(of)), runner)
     apart, names = _apart(_forward(whole.case))
     result = _run(found, Candidate(apart, VALUES), Comparison(own_check=True)) if names else None  # small ones, too
-    wrongs = result.notes.wrongs if result is not None else ()
-    differing = _differing(found, whole) if wrongs else None
-    if differing is None:
-        return None
+    # What it shares memory with is another here, where all that it gives is returned.
+    wrongs = [wrong for wrong in result.notes.wrongs if wrong.kind != "aliasing"] if result is not None else []
+    differing: tuple[Candidate, CandidateResult] | None = None
+    by_themselves: set[str] = set()
     for wrong in wrongs:
         node = _made(whole.case, names, wrong)
         alone = whole.maybe(Keep(frozenset([node.name]))) if node is not None else None
-        if node is None or alone is None or not _agrees_without(found, *differing, node):
+        if node is None or alone is None or operator_name(node) in by_themselves:
             continue
-        if not _has_wrong_gradient(found, alone):
+        if _has_wrong_gradient(found, alone):  # one operation, where what follows asks the whole graph
+            by_themselves.add(operator_name(node))
+            continue
+        differing = differing or _differing(found, whole)
+        if differing is None:
+            return None
+        if _agrees_without(found, *differing, node):
             item = f"{RESULT_OF}{operator_name(node)}"
             told = replace(wrong, graph=of.graph, call=of.call, item=item, file=of.file)
             note = (
@@ -245,7 +251,8 @@ def _returning_changes(case: GraphCase) -> GraphCase:
 def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
     """The graph in which each operation is given what it was given in eager, and returns what it gives; the names of these.
 
-    Those that change a value in place are left out: each of the others would be given what they changed.
+    Those that change a value in place are left out: each of the others would be given what they changed. So is what reads a
+    value too large to be written down, which is made anew and may be wrong itself.
     """
     wiring = Wiring(case)
     given = {name: f"{name}_given" for name in wiring.seen if name in wiring.metas}
@@ -254,7 +261,8 @@ def _apart(case: GraphCase) -> tuple[GraphCase, list[str]]:
     ]
     replaced = {name: trees.ref(other) for name, other in given.items()}
     nodes = _whole([node.rewired(replaced) for node in case.nodes if not mutated(node)], wiring)
-    names = [node.name for node in nodes if node.name in given]
+    made = _made_of_others(nodes, wiring)
+    names = [node.name for node in nodes if node.name in given and node.name not in made]
     outputs = tuple(trees.ref(name) for name in names)
     return prune(replace(case, inputs=(*case.inputs, *inputs), nodes=tuple(nodes), outputs=outputs)), names
 
@@ -268,6 +276,16 @@ def _whole(nodes: list[GraphNode], wiring: Wiring) -> list[GraphNode]:
             kept.append(node)
             gone.discard(node.name)
     return kept
+
+
+def _made_of_others(nodes: list[GraphNode], wiring: Wiring) -> set[str]:
+    """Those that read what another of these makes, be it an element of a tuple that it returns."""
+    found: set[str] = set()
+    tensors = {node.name for node in nodes if node.name in wiring.metas}
+    for node in nodes:
+        if any(read in tensors or read in found for read in node.reads):
+            found.add(node.name)
+    return found
 
 
 def _made(case: GraphCase, names: list[str], wrong: WrongResult) -> GraphNode | None:
