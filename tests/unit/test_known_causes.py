@@ -162,19 +162,6 @@ def test_an_operator_of_the_programs_own_may_not_wait_while_it_is_recorded() -> 
         assert (found.id if found is not None else None) == cause
 
 
-@pytest.mark.parametrize(
-    ("reason", "cause"), [("No choices exist for backend.", "no_gemm_backend"), ("All choices failed to compile", None)]
-)
-def test_backends_without_a_kernel_are_the_programs_choice_and_kernels_that_fail_are_not(
-    reason: str, cause: str | None
-) -> None:
-    said = (
-        f"No choices to select. Provided reason: {reason} please consider adding ATEN into max_autotune_gemm_backends"
-    )
-    found = known_cause(failed("torch._inductor.select_algorithm.NoValidChoicesError", said), Stage.INDUCTOR)
-    assert (found.id if found is not None else None) == cause
-
-
 def test_memory_is_the_scripts_matter_only_without_the_compiler() -> None:
     full = Outcome(OutcomeKind.OOM, exception=RaisedException("torch.OutOfMemoryError", "CUDA out of memory."))
     found = known_cause(full, Stage.SCRIPT)

@@ -333,16 +333,6 @@ TABLE: tuple[Row, ...] = (
         through=r"\btorch/_library/custom_ops\.py$",
     ),
     Row(
-        "no_gemm_backend",
-        ("NoValidChoicesError",),
-        r"No choices exist for backend\.",
-        "None of the backends that `max_autotune_gemm_backends` (or `..._conv_backends`) allows has a kernel for this operation.",
-        "Add ATEN to `torch._inductor.config.max_autotune_gemm_backends` (or `max_autotune_conv_backends`), or install the "
-        "backend that is meant (CUTLASS, CK, ...).",
-        f"{DOCS}/torch.compiler_inductor_profiling.html",
-        stages=(Stage.INDUCTOR,),
-    ),
-    Row(
         "cache_not_writable",
         ("PermissionError", "OSError"),
         r"(?:\[Errno 13\] Permission denied|\[Errno 30\] Read-only file system)[^\n]*(?:torchinductor|[Tt]riton|inductor)",
