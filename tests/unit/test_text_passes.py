@@ -361,6 +361,9 @@ def test_what_is_looked_for_in_a_tuple_is_not_looked_for_in_its_element():
         ("def f():\n    return [a,]\nf()\n", "def f():\n    return [a]\n\nf()\n"),
         ("f(\n    [\n        1\n        + 2\n    ],\n    (a,),\n)\n", "f([1 + 2], (a,))\n"),
         ("x = (\n    a,\n)\n", "x = (a,)\n"),
+        ("if (top).any():\n    f(1)\n", "if top.any():\n    f(1)\n"),
+        ("with (torch).no_grad(), g((1)):\n    f(1)\n", "with torch.no_grad(), g(1):\n    f(1)\n"),
+        ("for i in range((3)):\n    f((i))\n", "for i in range(3):\n    f(i)\n"),
     ],
 )
 def test_brackets_that_the_contents_do_not_need(text, expected):
