@@ -147,6 +147,7 @@ class _Reproduction:
             if_none = passes_alone(conclusion.wrong, found.also_wrong)
             return comparing(problem, attempts, self.runner, budget, found.passing_graphs, steady, if_none)
         if any(case.setup for case in problem.cases):
+            found.session.emit("engine_step", text="asking whether the graph needs what the program did to torch")
             limit = seconds_for(found) if self.patience is None else self.patience.seconds()
             problem, _ = ask_then_with_setup(problem, failing_source(self.runner, self.oracle, budget, limit))
         return problem, attempts
