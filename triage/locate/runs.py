@@ -203,7 +203,7 @@ class Runs(ABC):
             target=self.target,
             rung=rung.force,
             timeout=timeout,
-            spare=max(0.0, min(to_spare(timeout), self.session.clock.left() - timeout)),
+            spare=to_spare(timeout, self.session.clock.left()),
             directory=self.session.directory,
             stop_after=self.stop_after,
             neutral=self.session.neutral,

@@ -22,9 +22,11 @@ GPUS = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/dxg")  # files that a proc
 AT_WORK = 0.1  # of the time that passes: what only looks now and then whether it may go on takes less
 
 
-def to_spare(timeout: float) -> float:
-    """The seconds that a machine may be too busy for what has this limit: a short one is soon over, a long one long enough."""
-    return min(MOST * timeout, MOST_SECONDS)
+def to_spare(timeout: float, left: float) -> float:
+    """The seconds that a machine may be too busy for what has this limit, where so many are `left` of all: a short limit is soon
+    over, a long one long enough.
+    """
+    return max(0.0, min(MOST * timeout, MOST_SECONDS, left - timeout))
 
 
 class Starved:

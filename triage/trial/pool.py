@@ -117,7 +117,7 @@ class PooledRunner:
         if left <= 0:
             return not_run(TOO_LATE)
         timeout = min(query.timeout, left)
-        result = self._run_one(replace(query, timeout=timeout, spare=min(to_spare(timeout), left - timeout)), cancel)
+        result = self._run_one(replace(query, timeout=timeout, spare=to_spare(timeout, left)), cancel)
         cut = left < max(query.timeout, result.outcome.seconds) and result.outcome.kind is OutcomeKind.HANG
         return not_run(TOO_LATE) if cut else result
 
