@@ -187,6 +187,33 @@ def test_no_operation_is_told_where_the_graph_differs_without_it_as_well(tmp_pat
     assert asked(tmp_path, Lenient(FAR), FAR).alone is None
 
 
+class Large(Compiler):
+    """What its sigmoid gives is too large to be written down."""
+
+    def look(self, source: str, file: str) -> str:
+        return json.dumps([[None, [9.0] * 4, [9] * 4], []])
+
+    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+        assert "floor_divide" not in source, "it reads what may be wrong itself"
+        return result(PASSED, wrongs=(self.wrong,), compared=1)
+
+
+def test_what_reads_a_value_too_large_to_be_written_down_is_not_blamed(tmp_path: Path) -> None:
+    assert asked(tmp_path, Large()).alone is None
+
+
+class Sharing(Compiler):
+    """As the other, but that what is wrong is whose memory it shares: the copy that returns all tells nothing of that."""
+
+    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+        assert "def f(x, y, z):" in source, "the graph is asked"
+        return result(DIFFERS, wrongs=(replace(OFF, kind="aliasing"),), compared=1)
+
+
+def test_an_alias_of_what_is_returned_for_this_alone_is_none(tmp_path: Path) -> None:
+    assert asked(tmp_path, Sharing()).alone is None
+
+
 class Sorting(Compiler):
     """As that, where it is `torch.sort` of two results that is wrong."""
 
@@ -281,33 +308,6 @@ class Training(Compiler):
         if "sqrt" in source:
             return DIFFERS if "atanh" in source else PASSED
         return result(DIFFERS, wrongs=(GRADIENT,), compared=1) if self.itself else PASSED
-
-
-class Large(Compiler):
-    """What its sigmoid gives is too large to be written down."""
-
-    def look(self, source: str, file: str) -> str:
-        return json.dumps([[None, [9.0] * 4, [9] * 4], []])
-
-    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
-        assert "floor_divide" not in source, "it reads what may be wrong itself"
-        return result(PASSED, wrongs=(self.wrong,), compared=1)
-
-
-def test_what_reads_a_value_too_large_to_be_written_down_is_not_blamed(tmp_path: Path) -> None:
-    assert asked(tmp_path, Large()).alone is None
-
-
-class Sharing(Compiler):
-    """As the other, but that what is wrong is whose memory it shares: the copy that returns all tells nothing of that."""
-
-    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
-        assert "def f(x, y, z):" in source, "the graph is asked"
-        return result(DIFFERS, wrongs=(replace(OFF, kind="aliasing"),), compared=1)
-
-
-def test_an_alias_of_what_is_returned_for_this_alone_is_none(tmp_path: Path) -> None:
-    assert asked(tmp_path, Sharing()).alone is None
 
 
 @pytest.mark.parametrize("kind", ["nan", "inf", "values"])

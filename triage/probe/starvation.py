@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 LOOK_SECONDS = 0.5
 PROC = Path("/proc")
@@ -46,7 +47,7 @@ class Starved:
         passed = self._clock() - self._looked
         if root is not None and passed >= LOOK_SECONDS:
             self._looked += passed
-            before, self._known = self._known, {thread: waited for thread, _, waited, _ in _times(root, self._proc)}
+            before, self._known = self._known, {each.name: each.waited for each in _running(root, self._proc)}
             longest = max((waited - before.get(thread, 0.0) for thread, waited in self._known.items()), default=0.0)
             self.seconds += min(longest, passed)
         return self.seconds
@@ -70,15 +71,14 @@ class Standstill:
         passed = self._clock() - self._looked
         if root is not None and passed >= LOOK_SECONDS:
             self._looked += passed
-            own = [] if itself else [thread.name for thread in _threads(self._proc / str(root))]
-            now = [each for each in _times(root, self._proc) if each[0] not in own]
-            before, self._known = self._known, {thread: ran + waited for thread, ran, waited, _ in now}
+            now = [each for each in _running(root, self._proc) if itself or each.process != str(root)]
+            before, self._known = self._known, {each.name: each.ran + each.waited for each in now}
             done = sum(seconds - before.get(thread, 0.0) for thread, seconds in self._known.items())
             if (
                 not now
                 or done > AT_WORK * passed
-                or any(state == "D" for *_, state in now)
-                or any(_has_a_gpu(self._proc / thread) for thread in self._known)
+                or any(each.state == "D" for each in now)
+                or any(_has_a_gpu(self._proc / process) for process in {each.process for each in now})
             ):
                 self._since = self._looked
         return self._looked - self._since
@@ -95,8 +95,18 @@ class StandsStill:
         return STILL if self._standstill.look(process, itself=False) >= self._seconds else ""
 
 
-def _times(root: int, proc: Path) -> Iterator[tuple[str, float, float, str]]:
-    """(thread, seconds that it ran so far, seconds that it waited for a processor, its state): of a process and all below it."""
+class _Thread(NamedTuple):
+    """One of a process: the seconds that it ran so far, and waited for a processor, and its state."""
+
+    process: str
+    name: str
+    ran: float
+    waited: float
+    state: str
+
+
+def _running(root: int, proc: Path) -> Iterator[_Thread]:
+    """The threads of a process and of all below it."""
     waiting, seen = [str(root)], set()
     while waiting:
         pid = waiting.pop()
@@ -107,12 +117,11 @@ def _times(root: int, proc: Path) -> Iterator[tuple[str, float, float, str]]:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 ran, waited = (thread / "schedstat").read_text().split()[:2]
                 state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
-                yield thread.name, int(ran) / 1e9, int(waited) / 1e9, state
+                yield _Thread(pid, thread.name, int(ran) / 1e9, int(waited) / 1e9, state)
                 waiting += (thread / "children").read_text().split()
 
 
 def _has_a_gpu(process: Path) -> bool:
-    """A thread that is no process of its own has no files here, but another has them."""
     with contextlib.suppress(OSError):
         return any(str(file.readlink()).startswith(GPUS) for file in (process / "fd").iterdir())
     return False
