@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from printer_cases import case, meta, node, tensor
 from stand_ins import Runner, failing, inquiry
 from stand_ins import result as tried
 from wrong_values import CHECK, EVENTS, FAILS, GRADIENT, NAN, OUTPUT, ran
@@ -135,6 +136,15 @@ def test_the_first_value_that_is_wrong() -> None:
     assert first(case, "relu") == "torch.relu"
     assert first(case, "nothing of it") is None
     assert first(chain("torch.tanh"), "nothing of it") == "torch.tanh"  # the only one
+
+
+def test_a_value_is_looked_at_before_a_later_operation_writes_over_it() -> None:
+    calls = [
+        node("put", ".relu_", "%x", out=meta(4)),
+        node("turned", ".flip", "%x", 0, out=meta(4)),
+        node("sum", ".add_", "%x", "%turned", out=meta(4)),
+    ]
+    assert first(case([tensor("x", 4)], calls, "%sum"), "add_") == "add_"
 
 
 def test_the_first_value_that_is_wrong_may_be_too_small_for_the_check_of_its_candidate() -> None:

@@ -1,7 +1,7 @@
 """The first intermediate value of a small reproducer that goes wrong: each value in turn is made the only result.
 
 A value inside of a fused kernel cannot be looked at without changing the kernel, so each is asked for in a candidate of its
-own, in the order of the operations; signs of zeros count where the first that is wrong hangs on them. Only small graphs: their
+own, in the order of the operations, without those that follow: they may write over it. Signs of zeros count where the first that is wrong hangs on them. Only small graphs: their
 compiles are cheap, and larger ones were not reduced.
 
 Zeros of the other sign are equal, and what an operation makes of them is not: `atan2(-0.0, -1)` is -pi. So the operation whose
@@ -45,7 +45,7 @@ def first_wrong(case: GraphCase, form: Form | None, inquiry: Inquiry) -> FirstWr
         return inquiry.run(print_if_possible(case, form=form))
 
     for node in inner:
-        result = run(replace(case, outputs=(trees.ref(node.name),)), form)
+        result = run(_up_to(case, node), form)
         if result is not None and ended_by_time(result):
             return None  # it may be this one
         if result is not None and inquiry.oracle.judge(result).verdict is Verdict.SAME_FAILURE:
@@ -79,13 +79,17 @@ def signed_by(case: GraphCase, wrong: GraphNode, form: Form, run: Run) -> GraphN
     if agrees is None or agrees.outcome.failed:
         return None
     for node in filter(_is_floating, before):
-        alone = run(replace(case, outputs=(trees.ref(node.name),)), replace(form, check="zero_sign"))
+        alone = run(_up_to(case, node), replace(form, check="zero_sign"))
         if alone is not None and ended_by_time(alone):
             return None  # it may be this one
         error = alone.outcome.exception if alone is not None else None
         if error is not None and is_own_comparison(error):
             return node
     return None
+
+
+def _up_to(case: GraphCase, node: GraphNode) -> GraphCase:
+    return replace(case, nodes=case.nodes[: case.nodes.index(node) + 1], outputs=(trees.ref(node.name),))
 
 
 def _without_signed_zeros(case: GraphCase, wrong: GraphNode, operands: list[GraphNode]) -> GraphCase:
