@@ -147,6 +147,16 @@ def test_a_value_is_looked_at_before_a_later_operation_writes_over_it() -> None:
     assert first(case([tensor("x", 4)], calls, "%sum"), "add_") == "add_"
 
 
+def test_an_operation_that_gives_nothing_is_looked_at_by_what_it_changes() -> None:
+    calls = [
+        node("old", ".clone", "%x", out=meta(4)),
+        node("put", "torch.ops.lab.blend_.default", "%x", "%old", out=[]),
+        node("rest", ".sub", "%y", "%x", out=meta(4)),
+    ]
+    graph = case([tensor("x", 4), tensor("y", 4)], calls, "%rest")
+    assert first(graph, "lab.blend_") == "torch.ops.lab.blend_.default"
+
+
 def test_the_first_value_that_is_wrong_may_be_too_small_for_the_check_of_its_candidate() -> None:
     passed = Outcome(OutcomeKind.OK, 1.0, 0)
     runner = Runner(lambda source, rung: tried(passed, wrongs=(OUTPUT,) if "relu" in source else (), compared=1))

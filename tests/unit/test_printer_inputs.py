@@ -11,7 +11,7 @@ from printer_cases import case, meta, node, ref, tensor
 
 from triage.model.graphcase import GraphInput
 from triage.reduce.printing.fills import creation
-from triage.reduce.printing.printer import print_case
+from triage.reduce.printing.printer import Form, print_case
 
 
 def test_dynamic_sizes_are_read_off_the_inputs() -> None:
@@ -29,6 +29,12 @@ def test_dynamic_sizes_are_read_off_the_inputs() -> None:
 def test_an_input_that_is_changed_is_copied_for_eager() -> None:
     one = case([tensor("x", 4)], [node("m", ".add_", "%x", 1, out=meta(4))], "%m")
     assert print_case(one).endswith(f"f(x.clone())  # eager works\n{COMPILED}(x)\n")
+
+
+def test_where_nothing_is_returned_the_changed_inputs_alone_are_compared() -> None:
+    one = case([tensor("x", 4)], [node("m", ".add_", "%x", 1, out=meta(4))])
+    lines = print_case(one, form=Form(check="values")).splitlines()
+    assert lines[lines.index("    x = torch.randn(4).to(dtype)") :][1:3] == ["    fn(x)", "    return x"]
 
 
 def test_changed_inputs_that_share_their_storage_are_made_anew() -> None:

@@ -5,7 +5,18 @@ from reduce_cases import case, input_names, meta, names, op, r, returned, tensor
 
 from triage.judge.judgement import RefusedError
 from triage.model.graphcase import Context, GraphInput, GraphNode, SubGraph
-from triage.reduce.graph.edits import Bypass, Cut, DropContext, DropOutput, Keep, Merge, ReturnOnly, inputs_for_opaque
+from triage.reduce.graph.edits import (
+    Bypass,
+    Cut,
+    DropContext,
+    DropOutput,
+    Keep,
+    Merge,
+    ReturnNothing,
+    ReturnOnly,
+    inputs_for_opaque,
+)
+from triage.reduce.graph.passes import outputs
 from triage.reduce.graph.slices import prune
 from triage.reduce.graph.wellformed import flaw
 from triage.reduce.graph.wiring import Wiring
@@ -291,6 +302,18 @@ def test_outputs_are_dropped_with_what_they_alone_need():
         DropOutput("c").apply(line())
     with pytest.raises(RefusedError):
         ReturnOnly("a").apply(line())
+
+
+def test_where_something_is_changed_nothing_need_be_returned():
+    put = op("put", "torch.ops.aten.copy_.default", "%x", "%y")
+    graph = case([tensor("x", 4), tensor("y", 4)], [put, op("a", "torch.sin", "%y", out=M)], "a")
+    choices = list(outputs.propose(graph))
+    assert [choice.edits for choice in choices] == [(ReturnNothing(),)]
+    smaller = choices[0].edits[0].apply(graph)
+    assert (names(smaller), smaller.outputs) == (["put"], ())
+    assert not list(outputs.propose(smaller)) and not list(outputs.propose(line()))
+    with pytest.raises(RefusedError):
+        ReturnNothing().apply(line())
 
 
 def test_unused_inputs_go_but_not_the_storage_of_used_ones():

@@ -1,8 +1,8 @@
 """The first intermediate value of a small reproducer that goes wrong: each value in turn is made the only result.
 
 A value inside of a fused kernel cannot be looked at without changing the kernel, so each is asked for in a candidate of its
-own, in the order of the operations, without those that follow: they may write over it. Signs of zeros count where the first that is wrong hangs on them. Only small graphs: their
-compiles are cheap, and larger ones were not reduced.
+own, in the order of the operations, without those that follow: they may write over it. Signs of zeros count where the first
+that is wrong hangs on them. Only small graphs: their compiles are cheap, and larger ones were not reduced.
 
 Zeros of the other sign are equal, and what an operation makes of them is not: `atan2(-0.0, -1)` is -pi. So the operation whose
 result is the first that is wrong may only have been given them. It was, where it agrees with eager once its operands have no
@@ -19,6 +19,7 @@ from triage.culprit.inquiry import Inquiry, ended_by_time
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
 from triage.model import trees
+from triage.model.effects import changed
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.stage import Verdict
 from triage.reduce.printing.printer import Form, count_ops, print_if_possible
@@ -35,7 +36,7 @@ class FirstWrong(NamedTuple):
 
 def first_wrong(case: GraphCase, form: Form | None, inquiry: Inquiry) -> FirstWrong | None:
     """The operation whose result is the first that is wrong; None where none is alone, or the graph is too large."""
-    inner = [node for node in case.nodes if node.tensor is not None]
+    inner = [node for node in case.nodes if node.tensor is not None or changed(node)]
     if case.backward or form is None or not form.compares_values or len(inner) > MOST:
         return None
     if count_ops(case) == 1 and inner:
@@ -89,7 +90,9 @@ def signed_by(case: GraphCase, wrong: GraphNode, form: Form, run: Run) -> GraphN
 
 
 def _up_to(case: GraphCase, node: GraphNode) -> GraphCase:
-    return replace(case, nodes=case.nodes[: case.nodes.index(node) + 1], outputs=(trees.ref(node.name),))
+    """The graph that ends with it and returns what it gives; where that is nothing, inputs that were changed are compared."""
+    returned = (trees.ref(node.name),) if node.tensor is not None else ()
+    return replace(case, nodes=case.nodes[: case.nodes.index(node) + 1], outputs=returned)
 
 
 def _without_signed_zeros(case: GraphCase, wrong: GraphNode, operands: list[GraphNode]) -> GraphCase:

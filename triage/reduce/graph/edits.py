@@ -135,6 +135,20 @@ class ReturnOnly:
 
 
 @dataclass(frozen=True)
+class ReturnNothing:
+    """Only what the graph changes is left to look at: a value that is returned may hide what goes wrong there."""
+
+    @property
+    def what(self) -> str:
+        return "when nothing is returned"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        if case.backward:
+            raise RefusedError("a backward pass begins with what is returned")
+        return checked(case, drop_dead(replace(case, outputs=())))
+
+
+@dataclass(frozen=True)
 class DropOutput:
     """All returned values but one; operations that nobody needs any more are gone."""
 

@@ -50,10 +50,12 @@ def values_lines(
     default = f"torch.{dtypes[0]}" if len(dtypes) == 1 else None
     lines = list(seed)
     lines += [f"{item.name} = {_converted(item, default) if exact else item.text}" for item in made]
-    forward = [f"out = fn({', '.join(calls.parameters)})"]
+    changed = [name for name in calls.parameters if name in calls.changed]
+    out = ["out"] if calls.outputs or not changed else []
+    forward = ["out = " * len(out) + f"fn({', '.join(calls.parameters)})"]
     # Gradients are taken outside of autocast, as programs do.
     lines += in_modes(calls.modes, forward) if calls.backward else forward
-    returned = ["out", *(name for name in calls.parameters if name in calls.changed)]
+    returned = [*out, *changed]
     if calls.backward:
         lines += _backward(calls)
         returned += _gradients(calls.leaves) if how.zeros else [f"{name}.grad" for name in calls.leaves]
