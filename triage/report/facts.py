@@ -73,7 +73,7 @@ def _what_is_wrong(report: TriageReport) -> Iterator[tuple[str, str]]:
         return
     yield "Compared with eager", prose(clip(accuracy["details"], 500))
     if accuracy.get("first_wrong"):
-        yield "First value that is wrong", f"the result of {code(clip(accuracy['first_wrong'], 200))}"
+        yield "First value that is wrong", f"that of {code(clip(accuracy['first_wrong'], 200))}"
     if accuracy.get("first_diverging"):
         yield "In the program's graph", diverging(accuracy["first_diverging"])
 
