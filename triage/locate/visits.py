@@ -141,6 +141,8 @@ class Visits(Runs):
             return run
 
         def idle() -> bool:
+            if uncompiled.failed is not None:  # the script is to blame, or two runs were in each other's way
+                return False
             return self.ready() and (self.jobs() > 2 or uncompiled.ended)
 
         below, cancel = LADDER[-2], self.session.cancel
