@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from walk_machine import RUNGS, SITE, Machine, error, go, walk_of
 
+from triage.cli.view import _State
 from triage.judge.signature import signature_of
 from triage.locate.ladder import suspect
 from triage.locate.walk import Walk
@@ -42,10 +43,12 @@ def test_a_hang_is_not_repeated(walk: Callable[..., Walk]) -> None:
 
 def test_a_probe_cut_by_the_budget_is_no_hang(walk: Callable[..., Walk]) -> None:
     machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
-    found = walk(machine, budget=100.0)
+    found, state = walk(machine, budget=100.0), _State()
+    found.session.emit.add(state.listen)
     with pytest.raises(BudgetSpentError):
         found.first()
     assert found.seen == {} and not found.conclusion().settled
+    assert "as_is" not in state.waits_for()  # while the report is written
 
 
 @pytest.mark.parametrize(("budget", "spare"), [(None, 90.0), (350.0, 50.0), (100.0, 0.0)])
