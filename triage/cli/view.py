@@ -366,5 +366,9 @@ _LINES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "report_written": lambda facts: f"the report can be read: {shown(facts['directory'])}; ways round are added to it",
     "way_round": lambda facts: f"way round: {facts['change']} ({facts['patch']})",
     "verify_started": lambda facts: f"verifying in {facts['runs']} fresh processes",
-    "verify_ended": lambda facts: f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way",
+    "verify_ended": lambda facts: (
+        f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
+        if facts["runs"]
+        else "not verified: no fresh process ran it to an end"
+    ),
 }
