@@ -2,7 +2,7 @@
 
 The uncompiled one is begun when the program calls a compiled function for the first time, in a fork of the program as it stands
 there, or, where it cannot be forked, when it calls `torch.compile`; that below Inductor once a graph has come as far as Inductor,
-one after the other. By then the data of the program are made and its ports are open, so if two runs
+one after the other, and not where the uncompiled one has failed. By then the data of the program are made and its ports are open, so if two runs
 of one program are in each other's way, it is the later one that fails, which is asked again alone. A program that has ranks,
 or a GPU whose memory two runs would share, runs by itself.
 
