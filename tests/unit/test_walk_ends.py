@@ -34,6 +34,16 @@ def test_nor_is_one_that_hangs_uncompiled(walk: Callable[..., Walk]) -> None:
     assert machine.visited() == ["as_is", "uncompiled"]
 
 
+def test_a_hang_that_fails_uncompiled_is_not_waited_for_again(walk: Callable[..., Walk]) -> None:
+    """It may be that what it left behind made the uncompiled run fail: then it fails so too, and as soon."""
+    own = replace(error(), type="LookupError", phase=None)
+    machine = Machine(
+        {"inductor": itertools.repeat(OutcomeKind.HANG), "uncompiled": itertools.repeat(own)}, seconds=70.0
+    )
+    assert go(walk(machine)).stage is Stage.SCRIPT
+    assert [request.timeout for request in machine.requests if request.name == "as_is-again"] == [140.0]
+
+
 def test_a_hang_is_not_repeated(walk: Callable[..., Walk]) -> None:
     machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
     conclusion = go(walk(machine))
