@@ -262,6 +262,16 @@ def test_not_before(walk: Callable[..., Walk], tmp_path: Path) -> None:
     assert set(machine.visited()) == {"as_is", "uncompiled"}
 
 
+def test_nor_where_the_uncompiled_run_has_failed(walk: Callable[..., Walk], tmp_path: Path) -> None:
+    machine = Compiling(
+        tmp_path, {rung: itertools.repeat(error()) for rung in RUNGS}, phase="inductor compiles", until=BELOW, waits=1.0
+    )
+    found = walk(machine, jobs=2)
+    found.first()
+    assert set(machine.visited()) == {"as_is", "uncompiled"}
+    assert found.settle().stage is Stage.SCRIPT
+
+
 def test_it_is_ended_where_the_failure_speaks_for_another_rung(walk: Callable[..., Walk], tmp_path: Path) -> None:
     machine = Compiling(
         tmp_path, {"inductor": itertools.repeat(error("aot_eager"))}, phase="inductor compiles", until=BELOW

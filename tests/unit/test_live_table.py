@@ -66,6 +66,21 @@ def test_a_run_that_only_the_journal_hears_the_end_of_is_not_waited_for_any_more
     assert "inductor, for" in state.waits_for()
 
 
+def test_a_run_that_a_busy_machine_is_given_more_for_is_not_told_to_be_over_its_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(view.time, "monotonic", lambda: now)
+    state = _State()
+    emit = Emitter(state.listen)
+    emit("probe_started", rung="inductor", name="inductor", timeout=60.0)
+    now = 150.0
+    assert state.waits_for().endswith("inductor, for 50 s (limit 60 s)")
+    now = 190.0
+    assert state.waits_for().endswith("inductor, for 90 s (limit 60 s, more as the machine is busy)")
+    assert str(_cells("inductor", state.rows["inductor"])[3]) == "limit 60 s, more as the machine is busy"
+
+
 def query(number: int) -> Event:
     facts = {"phase": "one file", "verdict": "no_failure", "reason": "passes", "seconds": 45.6, "left": None}
     return Event("query", {"number": number, **facts})

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from triage.cli import app
+from triage.cli.view import _State
 from triage.environments.describe import PAGE, TargetEnvironment
 from triage.errors import TargetError, UsageError
 from triage.locate.walk import Walk
@@ -197,6 +198,23 @@ def test_a_run_that_is_cut_short_has_the_versions_and_does_not_wait_for_the_page
     assert time.monotonic() - began < 8
     environment = json.loads((tmp_path / "out" / "report.json").read_text())["environment"]
     assert (environment["torch"], environment["python"]) == ("2.13.0", "3.11.7")
+
+
+def test_the_report_is_what_is_waited_for_once_the_run_has_ended(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a long run the compiler's trace alone takes seconds: the step that the budget ended was named for as long."""
+    state, waits = _State(), []
+    monkeypatch.setattr(run_files, "write_report", lambda *given: waits.append(state.waits_for()))
+
+    def spent(found: Findings, asked: AskedTarget) -> None:
+        found.session.emit.add(state.listen)
+        with found.session.timed("locate"):
+            raise BudgetSpentError
+
+    monkeypatch.setattr(story, "_run_script", spent)
+    quiet_run()[1]()
+    assert waits == ["still writing the report"]
 
 
 def test_a_runner_that_was_closed_makes_no_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from triage.cli.view import plain_line
 from triage.report.timeline import MOST_ROWS, Span, spans_of, timeline
+from triage.session.events import Event
 
 
 def journal(folder: Path, *events: dict[str, Any]) -> Path:
@@ -62,6 +64,14 @@ def test_a_run_is_told_in_the_order_in_which_things_began(tmp_path: Path) -> Non
         Span("fresh processes", 14, 20, "", "2 of 3 the same failure"),
         Span("other settings", 20, 21, "", ""),
     )
+
+
+def test_a_verification_that_came_to_nothing_is_none(tmp_path: Path) -> None:
+    ends = at(9, "verify_ended", runs=0, same=0)
+    run = journal(tmp_path, at(0, "run_started"), at(5, "verify_started", runs=3), ends)
+    assert spans_of(run) == (Span("fresh processes", 5, 9, "", "not ended"),)
+    told = plain_line(Event("verify_ended", {"runs": 0, "same": 0}))
+    assert told == "not verified: no fresh process ran it to an end"
 
 
 def test_a_run_of_which_is_told_later_ended_when_it_did(tmp_path: Path) -> None:

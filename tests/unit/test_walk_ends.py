@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from walk_machine import RUNGS, SITE, Machine, error, go, walk_of
 
+from triage.cli.view import _State
 from triage.judge.signature import signature_of
 from triage.locate.ladder import suspect
 from triage.locate.walk import Walk
@@ -33,6 +34,16 @@ def test_nor_is_one_that_hangs_uncompiled(walk: Callable[..., Walk]) -> None:
     assert machine.visited() == ["as_is", "uncompiled"]
 
 
+def test_a_hang_that_fails_uncompiled_is_not_waited_for_again(walk: Callable[..., Walk]) -> None:
+    """It may be that what it left behind made the uncompiled run fail: then it fails so too, and as soon."""
+    own = replace(error(), type="LookupError", phase=None)
+    machine = Machine(
+        {"inductor": itertools.repeat(OutcomeKind.HANG), "uncompiled": itertools.repeat(own)}, seconds=70.0
+    )
+    assert go(walk(machine)).stage is Stage.SCRIPT
+    assert [request.timeout for request in machine.requests if request.name == "as_is-again"] == [140.0]
+
+
 def test_a_hang_is_not_repeated(walk: Callable[..., Walk]) -> None:
     machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
     conclusion = go(walk(machine))
@@ -42,10 +53,12 @@ def test_a_hang_is_not_repeated(walk: Callable[..., Walk]) -> None:
 
 def test_a_probe_cut_by_the_budget_is_no_hang(walk: Callable[..., Walk]) -> None:
     machine = Machine({"inductor": itertools.repeat(OutcomeKind.HANG)}, seconds=300.0)
-    found = walk(machine, budget=100.0)
+    found, state = walk(machine, budget=100.0), _State()
+    found.session.emit.add(state.listen)
     with pytest.raises(BudgetSpentError):
         found.first()
     assert found.seen == {} and not found.conclusion().settled
+    assert "as_is" not in state.waits_for()  # while the report is written
 
 
 @pytest.mark.parametrize(("budget", "spare"), [(None, 90.0), (350.0, 50.0), (100.0, 0.0)])

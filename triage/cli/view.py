@@ -36,6 +36,7 @@ _STEPS = {
     "compare": "comparing compiled graphs with eager",
     "opcheck": "checking custom operators",
     "ways_round": "trying ways round on a copy of your script",
+    "report": "writing the report",
     # of `triage explain`
     "explain": "watching what is compiled",
     "try": "trying a cure",
@@ -276,17 +277,24 @@ class _State:
         """Of candidates that may hang."""
         if self.asked is None:
             return ""
-        seconds, limit = time.monotonic() - self.asked[0], f"limit {self.asked[1]:.0f} s"
-        busy = ", more as the machine is busy" if seconds > self.asked[1] + 1.0 else ""
-        return f"a candidate has run for {seconds:.0f} s ({limit}{busy})"
+        seconds = time.monotonic() - self.asked[0]
+        return f"a candidate has run for {seconds:.0f} s ({_limit(seconds, self.asked[1])})"
 
     def waits_for(self) -> str:
         """What is waited for, and for how long, in a line."""
-        now = time.monotonic()
-        runs = {name: row for name, row in list(self.rows.items()) if "running" in row}
-        told = [f"{name}, for {now - row['running']:.0f} s (limit {row['limit']:.0f} s)" for name, row in runs.items()]
+        runs = {
+            name: (time.monotonic() - row["running"], row["limit"])
+            for name, row in list(self.rows.items())
+            if "running" in row
+        }
+        told = [f"{name}, for {seconds:.0f} s ({_limit(seconds, limit)})" for name, (seconds, limit) in runs.items()]
         told = told or list(filter(None, [self._asked_for() or self.detail]))
         return f"still {self.step}{': ' if told else ''}{'; '.join(told)}"
+
+
+def _limit(seconds: float, limit: float) -> str:
+    """The limit of what has run for so many seconds: a busy machine is given more."""
+    return f"limit {limit:.0f} s{', more as the machine is busy' if seconds > limit + 1.0 else ''}"
 
 
 def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
@@ -298,7 +306,7 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
             Text(name, "bold"),
             Text("running", "cyan"),
             Text(f"{seconds:.0f} s", "dim"),
-            Text(f"limit {row['limit']:.0f} s", "dim"),
+            Text(_limit(seconds, row["limit"]), "dim"),
         )
     if "outcome" not in row:
         return Text(name, "dim"), Text("·", "dim"), "", ""
@@ -358,5 +366,9 @@ _LINES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "report_written": lambda facts: f"the report can be read: {shown(facts['directory'])}; ways round are added to it",
     "way_round": lambda facts: f"way round: {facts['change']} ({facts['patch']})",
     "verify_started": lambda facts: f"verifying in {facts['runs']} fresh processes",
-    "verify_ended": lambda facts: f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way",
+    "verify_ended": lambda facts: (
+        f"verified in fresh processes: {facts['same']} of {facts['runs']} fail the same way"
+        if facts["runs"]
+        else "not verified: no fresh process ran it to an end"
+    ),
 }

@@ -1,10 +1,10 @@
 """Runs that a conclusion will need, begun while the script as it is still runs, as long as a core has nothing to do.
 
-The uncompiled one is begun when the program calls a compiled function for the first time, in a fork of the program as it stands
-there, or, where it cannot be forked, when it calls `torch.compile`; that below Inductor once a graph has come as far as Inductor,
-one after the other. By then the data of the program are made and its ports are open, so if two runs
-of one program are in each other's way, it is the later one that fails, which is asked again alone. A program that has ranks,
-or a GPU whose memory two runs would share, runs by itself.
+The uncompiled one is begun when the program calls a compiled function for the first time, in a fork of the program as it
+stands there, or, where it cannot be forked, when it calls `torch.compile`; that below Inductor once a graph has come as far
+as Inductor, one after the other, and not where the uncompiled one has failed. By then the data of the program are made and
+its ports are open, so if two runs of one program are in each other's way, it is the later one that fails, which is asked
+again alone. A program that has ranks, or a GPU whose memory two runs would share, runs by itself.
 
 Where the script as it is fails, these runs are told at which point, to go no further than they would have gone if they had been
 begun afterwards (`agent/hooks/recorder.py`). A failure that two runs may have brought about, as they share files, ports and

@@ -216,6 +216,7 @@ class Runs(ABC):
         probe = self.probe(request, cancel or self.session.cancel)
         outcome = probe.outcome
         if outcome.kind is OutcomeKind.HANG and not outcome.late and request.timeout < patience > outcome.seconds:
+            self.session.emit("probe_cancelled", rung=rung.name, name=request.name)
             raise BudgetSpentError  # it was the budget that ended it, not the limit of a probe (nor that of a resumed run's)
         if probe.cancelled or probe.notes.stopped_early or probe.outcome.kind is OutcomeKind.HANG:
             self._ended_by_us.append(request.name)

@@ -22,6 +22,8 @@ from triage.probe.standby import Standby
 
 TRIES_AGAIN = 2  # more runs of a script that compiled nothing in a later one, before chance is ruled out
 
+ALIKE_SECONDS, ALIKE_FACTOR = 60.0, 2.0  # for what another run failed by to show, and times what that one took
+
 
 @dataclass
 class Visits(Runs):
@@ -141,6 +143,8 @@ class Visits(Runs):
             return run
 
         def idle() -> bool:
+            if uncompiled.failed is not None:  # the script is to blame, or two runs were in each other's way
+                return False
             return self.ready() and (self.jobs() > 2 or uncompiled.ended)
 
         below, cancel = LADDER[-2], self.session.cancel
@@ -200,7 +204,7 @@ class Visits(Runs):
             return False
         if self.spoiled is None and rung is UNCOMPILED and not self._began_again:
             self._began_again = True
-            again = self.ask(AS_IT_IS, f"{AS_IS}-again")
+            again = self.ask(AS_IT_IS, f"{AS_IS}-again", limit=self._until_alike(probe))
             self.announce(AS_IT_IS, again)
             if looks_alike(again, probe):
                 self.spoiled, self.spoiled_by = again, tuple(self._ended_by_us)
@@ -213,6 +217,11 @@ class Visits(Runs):
             return False
         self.met[rung.name] = probe
         return True
+
+    def _until_alike(self, probe: Probe) -> float:
+        """The seconds within which the script as it is would fail as this run did: one that hangs is not waited for again."""
+        hangs = self.start.outcome.kind is OutcomeKind.HANG
+        return max(ALIKE_SECONDS, ALIKE_FACTOR * probe.outcome.seconds) if hangs else float("inf")
 
     def _passed_by(self, rung: Rung, probe: Probe) -> bool:
         """Whether a run that passed, and compiled nothing, says nothing of its rung: on the highest it is a pass all the same.

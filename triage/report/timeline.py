@@ -82,7 +82,8 @@ class _Reader:
             if kind == "verify_started":
                 self._begin("verify", "fresh processes")
         elif kind == "verify_ended":
-            self._end("verify", told=f"{entry.get('same')} of {entry.get('runs')} the same failure")
+            told = f"{entry.get('same')} of {entry['runs']} the same failure" if entry.get("runs") else "not ended"
+            self._end("verify", told=told)
         elif kind == "step_started" and entry.get("step") in _STEPS:
             self._begin(f"step {entry['step']}", _STEPS[entry["step"]])
         elif kind == "step_ended":

@@ -28,6 +28,7 @@ def redactor_of(found: Findings) -> Redactor:
 def write_what_is_known(found: Findings, *notes: str) -> TriageReport:
     """Write the report of what is known now."""
     settings, directory = found.session.settings, found.session.directory
+    found.session.emit("step_started", step="report")
     report = assemble(found)
     report = replace(report, notes=(*report.notes, *notes))
     write_report(directory, report, settings.format, redactor_of(found), settings.template, found.trace_work)
