@@ -63,6 +63,7 @@ def test_a_wrong_stage_or_fate_is_told(capsys: pytest.CaptureFixture[str]) -> No
     assert "right: 1 of 5" in capsys.readouterr().out
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="one of the programs has an except*")
 def test_two_hundred_programs_are_written_with_their_truth(tmp_path: Path) -> None:
     truth = write_programs(tmp_path / "programs", 200, 80)
     assert len(truth) == 200

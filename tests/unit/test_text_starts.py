@@ -283,7 +283,8 @@ def test_of_a_line_with_others_below_it_they_are_left_out_first():
     assert alone(3) == "def fn(lock):\n    with lock:\n        pass\n"
     assert alone(13) == "def fn(pairs):\n    while pairs:\n        break\n"
     assert alone(17) == "def fn(pairs):\n    if not pairs:\n        pass\n"
-    assert "all((torch.equal(a, b) for a, b in pairs)):\n        pass\n" in alone(9)  # of a text that is written anew
+    anew = alone(9).replace("(a, b) in", "a, b in")  # a text that is written anew, which Python 3.10 does otherwise
+    assert "all((torch.equal(a, b) for a, b in pairs)):\n        pass\n" in anew
 
 
 REGISTERED = (
