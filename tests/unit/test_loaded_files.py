@@ -6,22 +6,23 @@ from types import ModuleType
 
 import pytest
 
-from triage.agent.capture import surroundings, units
+from triage.agent import whose
+from triage.agent.capture import surroundings
 
 
 @pytest.fixture(autouse=True)
 def _torch_lies_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "_standard_directories", lambda: ("/opt/torch/",))
-    units.is_users.cache_clear()
+    monkeypatch.setattr(whose, "_torchs", lambda: "/opt/torch/")
+    whose.is_users.cache_clear()
 
 
 def test_modules_that_inductor_writes_are_not_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units.tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
+    monkeypatch.setattr(whose.tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
     written, default = tmp_path / "cache" / "ab" / "cab.py", tmp_path / "tmp" / "torchinductor_me" / "ab" / "cab.py"
-    assert units.is_users(str(written)) and not units.is_users(str(default))
-    units.is_users.cache_clear()
+    assert whose.is_users(str(written)) and not whose.is_users(str(default))
+    whose.is_users.cache_clear()
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
-    assert not units.is_users(str(written)) and units.is_users(str(tmp_path / "cached.py"))
+    assert not whose.is_users(str(written)) and whose.is_users(str(tmp_path / "cached.py"))
 
 
 def test_a_config_module_is_read_once(tmp_path: Path) -> None:
@@ -42,8 +43,17 @@ def test_a_directory_is_resolved_once_and_a_link_to_a_file_still_is(
     (tmp_path / "site-packages" / "installed.py").touch()
     (tmp_path / "here").symlink_to(tmp_path)
     (tmp_path / "linked.py").symlink_to(tmp_path / "site-packages" / "installed.py")
-    real = units.os.path.realpath
-    monkeypatch.setattr(units, "_real_directory", functools.lru_cache(lambda path: asked.append(path) or real(path)))
-    own = [units.is_users(str(tmp_path / "here" / f"{name}.py")) for name in ("a", "b", "linked")]
+    real = whose.os.path.realpath
+    monkeypatch.setattr(whose, "_real_directory", functools.lru_cache(lambda path: asked.append(path) or real(path)))
+    own = [whose.is_users(str(tmp_path / "here" / f"{name}.py")) for name in ("a", "b", "linked")]
     assert own == [True, True, False]
     assert asked.count(str(tmp_path / "here")) == 1
+
+
+def test_a_script_needs_no_ending_to_be_the_users_and_what_has_no_text_is_not() -> None:
+    told = [
+        whose.is_users(f"/home/ana/{name}")
+        for name in ("train", "train.py", "_c.abi3.so", "train.pyc", "dist-packages/x.py")
+    ]
+    assert told == [True, True, False, False, False]
+    assert not whose.is_users("<string>")

@@ -13,6 +13,7 @@ from triage.explain.cures import TriedSetting
 from triage.explain.places import around, function_of, resumed_at, shown, told
 from triage.model.explanation import GraphBreak, GraphTime
 from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.places import in_packages
 
 Event = dict[str, Any]
 _SECOND = re.compile(r"\n+\*\*\* While handling this graph break.*", re.DOTALL)
@@ -129,7 +130,7 @@ def first_to_fail(outcome: Outcome, known: Sequence[GraphBreak], cwd: Path) -> G
 
 
 def _own_frame(error: RaisedException) -> Frame | None:
-    own = [frame for frame in error.user_code if "site-packages" not in frame.file]
+    own = [frame for frame in error.user_code if in_packages(frame.file) is None]
     return next(iter([*reversed(own), *reversed(error.user_code)]), None)
 
 

@@ -31,6 +31,7 @@ from triage.judge.skeleton import (
 )
 from triage.model.accuracy import Wrongness
 from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.places import in_packages
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip, first_line
 
@@ -295,8 +296,7 @@ def is_user_frame(frame: Frame) -> bool:
 
 def is_program_frame(frame: Frame) -> bool:
     """Written by a person: in the program, or in an installed package other than torch."""
-    installed = re.search(r"/(?:site|dist)-packages/", frame.file) and torch_frame(frame) is None
-    return is_user_frame(frame) or bool(installed)
+    return is_user_frame(frame) or (in_packages(frame.file) is not None and torch_frame(frame) is None)
 
 
 def is_agent_frame(frame: Frame) -> bool:

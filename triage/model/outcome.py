@@ -6,15 +6,14 @@ no agent could speak (a child process without one, a rank that was killed). Eith
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 
 from triage.model.accuracy import Check, Rounding, Wrongness, WrongResult
 from triage.model.own_code import OperatorCheck
+from triage.model.places import in_packages
 from triage.model.stage import OutcomeKind
-
-_FOLDERS = re.compile(r"^(?:.*/(?:site|dist)-packages/|.*/)")  # what they are called tells nothing
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Frame:
     @property
     def told(self) -> str:
         """`train.py:31 in forward: y = self.lin(x)`; of an installed package the path in there, `pkg/models/vit.py:31 in ...`."""
-        file = _FOLDERS.sub("", self.file.replace("\\", "/"))
+        file = in_packages(self.file) or PurePosixPath(self.file.replace("\\", "/")).name
         return f"{file}:{self.line} in {self.function}: {self.code}".rstrip(": ")
 
 

@@ -1,6 +1,17 @@
-"""Where runs lie in the directory that triage is started from, and the name by which the newest is asked for."""
+"""Names of folders that mean something: where runs lie, and where packages are installed."""
 
 from __future__ import annotations
 
-RUNS = "triage-out"
-LATEST = "latest"
+import re
+
+RUNS = "triage-out"  # in the directory that triage is started from
+LATEST = "latest"  # the name by which the newest run is asked for
+
+PACKAGES = ("site-packages", "dist-packages")  # the second is Debian's
+_TO_PACKAGES = re.compile(rf"^.*/(?:{'|'.join(PACKAGES)})/")
+
+
+def in_packages(file: str) -> str | None:
+    """The path of a file below the folder that packages are installed in, `torch/fx/graph.py`; None for one elsewhere."""
+    below, found = _TO_PACKAGES.subn("", file.replace("\\", "/"))
+    return below if found else None

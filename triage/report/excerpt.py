@@ -10,6 +10,7 @@ from dataclasses import replace
 from triage.judge.signature import headline, is_program_frame, is_user_frame, torch_frame, user_frame
 from triage.judge.stacks import program_thread
 from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.places import in_packages
 from triage.model.stage import OutcomeKind
 from triage.model.syntax import function_at, parse
 
@@ -161,10 +162,5 @@ def _traceback(error: RaisedException) -> list[str]:
 
 
 def _lines(frame: Frame) -> list[str]:
-    head = f'  File "{_short(frame.file)}", line {frame.line}, in {frame.function}'
+    head = f'  File "{in_packages(frame.file) or frame.file}", line {frame.line}, in {frame.function}'
     return [head, f"    {frame.code}"] if frame.code else [head]
-
-
-def _short(file: str) -> str:
-    """The path from the package directory on: where the interpreter is installed tells nothing."""
-    return re.sub(r"^.*/(?:site|dist)-packages/", "", file)

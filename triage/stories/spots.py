@@ -23,7 +23,7 @@ from triage.judge.signature import is_user_frame
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.outcome import Frame
-from triage.model.places import RUNS
+from triage.model.places import PACKAGES, RUNS
 from triage.stories.findings import Findings
 
 MOST_FOLDERS = 2000
@@ -105,7 +105,7 @@ class Files:
                 yield path
 
 
-_NOT_OURS = ("site-packages", "dist-packages", "node_modules", RUNS)
+_NOT_OURS = (*PACKAGES, "node_modules", RUNS)
 
 
 def program_of(found: Findings, files: Files) -> Program:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.errors import UsageError
-from triage.model.places import RUNS
+from triage.model.places import PACKAGES, RUNS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,7 +28,7 @@ else:  # pragma: no cover
     import tomli as tomllib
 
 NO_PROGRAMS = ("__init__.py", "__main__.py", "conftest.py", "setup.py", "noxfile.py")
-NO_FOLDERS = ("__pycache__", "node_modules", "site-packages", RUNS)
+NO_FOLDERS = ("__pycache__", "node_modules", *PACKAGES, RUNS)
 _TEST = re.compile(r"test_.*\.py$|.*_test\.py$")  # what pytest collects by default
 _PATTERN = re.compile(r"[*?\[]")
 _KEYS = ("path", "args", "command", "cwd", "python", "name", "flaky")

@@ -8,13 +8,11 @@ import contextlib
 import functools
 import linecache
 import os
-import sysconfig
 import types
 
-from .. import compat
+from .. import compat, whose
 
 _MOST = 50  # objects that are looked at
-_INSTALLED = ("site-packages", "dist-packages")
 
 
 def place_of(backend):
@@ -67,8 +65,4 @@ def _closed_over(function):
 
 
 def _is_torchs_or_pythons(file):
-    if file.startswith(("<", compat.home_of_torch())):
-        return True
-    paths = sysconfig.get_paths()
-    homes = tuple(paths[name] + os.sep for name in ("stdlib", "platstdlib"))
-    return file.startswith(homes) and not any(part in file for part in _INSTALLED)
+    return file.startswith(("<", compat.home_of_torch())) or whose.is_pythons(file)

@@ -12,7 +12,8 @@ import collections
 import sys
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
-from .units import Statement, Unit, imported_name, is_users, unit_of
+from .. import whose
+from .units import Statement, Unit, imported_name, unit_of
 
 _CONTAINERS = (list, dict, set, collections.deque)
 _LAST = sys.maxsize  # a line after those of any file
@@ -199,7 +200,7 @@ class Carrier:
 
 def _users_unit(units: Dict[str, Unit], module: Any) -> Optional[Unit]:
     file = getattr(module, "__file__", None)
-    if not isinstance(file, str) or not is_users(file):
+    if not isinstance(file, str) or not whose.is_users(file):
         return None
     if file not in units:
         unit = unit_of(module.__name__, module.__dict__, file)

@@ -12,9 +12,10 @@ import ast
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
+from .. import whose
 from .carry import Carrier
 from .registrations import callee
-from .units import Statement, Unit, imported_name, is_users, user_units
+from .units import Statement, Unit, imported_name, user_units
 
 # Calls and decorators of torch that prepare nothing, or that a candidate does by itself.
 _WORK = frozenset(
@@ -93,7 +94,7 @@ def files() -> Tuple[Dict[str, Unit], List[Unit]]:
 def _users_modules() -> List[Tuple[str, Any]]:
     """Names and modules of the user's files that are loaded."""
     named = [(name, module, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
-    return [(name, module) for name, module, file in named if isinstance(file, str) and is_users(file)]
+    return [(name, module) for name, module, file in named if isinstance(file, str) and whose.is_users(file)]
 
 
 def _where(units: Dict[str, Unit], statement: Statement) -> List[Statement]:
@@ -155,8 +156,7 @@ def _packages(units: List[Unit]) -> List[str]:
         for name in _imports(unit):
             module = sys.modules.get(name)
             file = getattr(module, "__file__", None) or ""
-            installed = "site-packages" in file or "dist-packages" in file
-            if "." not in name and installed and name != "torch" and _knows_torch(name):
+            if "." not in name and whose.is_installed(file) and name != "torch" and _knows_torch(name):
                 found["import %s" % name] = None
     return list(found)
 

@@ -13,10 +13,10 @@ import importlib.util
 import os
 import symtable
 import sys
-import sysconfig
-import tempfile
 import tokenize
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set
+
+from .. import whose
 
 SIZE_LIMIT = 2000000  # a source file larger than this was not written by hand
 
@@ -139,7 +139,7 @@ def user_units() -> Dict[str, Unit]:
 
 def unit_of(name: str, namespace: Any, file: Optional[str]) -> Optional[Unit]:
     """The unit of a module; None where the source is not the user's, or cannot be read."""
-    if not isinstance(namespace, dict) or not isinstance(file, str) or not is_users(file):
+    if not isinstance(namespace, dict) or not isinstance(file, str) or not whose.is_users(file):
         return None
     try:
         if os.path.getsize(file) > SIZE_LIMIT:
@@ -155,46 +155,3 @@ def imported_name(node: ast.ImportFrom, unit: Unit) -> str:
     if not node.level:
         return node.module or ""
     return importlib.util.resolve_name("." * node.level + (node.module or ""), unit.package)
-
-
-@functools.lru_cache(maxsize=None)  # one answer per loaded file
-def is_users(file: str) -> bool:
-    """Whether a source file is the user's: neither of the standard library, nor installed, nor ours, nor written by Inductor."""
-    if not file.endswith(".py"):
-        return False
-    path = _real_file(file)
-    if path.startswith(_own_directory()) or "site-packages" in path or "dist-packages" in path:
-        return False
-    return not path.startswith(_standard_directories() + _caches())
-
-
-def _real_file(file: str) -> str:
-    """`os.path.realpath`, for thousands of files in some hundred directories, each of which is asked once."""
-    if os.path.islink(file) or not os.path.isabs(file):
-        return os.path.realpath(file)
-    return os.path.join(_real_directory(os.path.dirname(file)), os.path.basename(file))
-
-
-_real_directory = functools.lru_cache(maxsize=None)(os.path.realpath)
-
-
-@functools.lru_cache(maxsize=None)
-def _own_directory() -> str:
-    """Of the agent, whose rooms lie one level below it."""
-    return os.path.realpath(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-
-
-def _caches() -> Tuple[str, ...]:
-    """Where Inductor writes the modules that it makes of graphs (torch/_inductor/runtime/cache_dir_utils.py)."""
-    named = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    default = os.path.join(_real_directory(tempfile.gettempdir()), "torchinductor_")
-    return (default, _real_directory(named) + os.sep) if named else (default,)
-
-
-@functools.lru_cache(maxsize=None)
-def _standard_directories() -> Tuple[str, ...]:
-    import torch
-
-    found = [sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib")]
-    found.append(os.path.dirname(torch.__file__))
-    return tuple(os.path.realpath(path) + os.sep for path in found)

@@ -3,8 +3,7 @@
 import ast
 import re
 
-from .. import compat
-from . import places
+from .. import compat, whose
 
 REASONS = 3
 VALUE_LIMIT = 80
@@ -44,7 +43,7 @@ class Recompiles(object):
             function=code.co_name,
             file=code.co_filename,
             line=code.co_firstlineno,
-            own=places.is_own(code.co_filename),
+            own=whose.is_users(code.co_filename),
             reasons=[reason[:2000] for reason in found[:REASONS]],
             values=values_in(found[0], frame) if found else {},
             entries=entries,

@@ -24,6 +24,7 @@ import sys
 import threading
 import time
 
+from .. import whose
 from ..capture.exception import rank
 from .texts import Texts
 from .values import CHILDS_MAIN, MAIN, Speller, home
@@ -137,19 +138,10 @@ class Tracer(object):
         path = os.path.realpath(file)
         if path.startswith(AGENT):  # which may lie below a root
             return OTHER
-        if self.is_installed(path):
+        if whose.is_supplied(path):
             known = any("/%s/" % name in path or path.endswith("/%s.py" % name) for name in self.packages)
             return MINE if known else OTHER
         return MINE if any(path.startswith(root) for root in self.roots) else OTHER
-
-    @staticmethod
-    def is_installed(path):
-        parts = path.split(os.sep)
-        return (
-            "site-packages" in parts
-            or "dist-packages" in parts
-            or path.startswith(os.path.dirname(os.__file__) + os.sep)
-        )
 
     def is_local(self, module):
         """Whether a module is one whose text the reducer can have: the user's, or one of the packages of interest."""
@@ -241,7 +233,7 @@ class Tracer(object):
             if mode is None and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR):
                 return
             full = os.path.realpath(path)
-            if full.endswith((".py", ".pyc", ".so", ".pyi")) or full in self.files or self.is_installed(full):
+            if full.endswith((".py", ".pyc", ".so", ".pyi")) or full in self.files or whose.is_supplied(full):
                 return
             if any(full.startswith(root) for root in self.roots) and os.path.isfile(full):
                 self.files.append(full)

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-from .. import compat
+from .. import compat, whose
 from ..hooks import hook, told_to_end
 from . import as_main, modules
 from .candidate import become_a_process, reseed
@@ -95,6 +95,6 @@ def _check_modules(before, folder, refuse):
     """The same of the files of its own that it imported."""
     for name in set(sys.modules) - before:
         file = getattr(sys.modules[name], "__file__", None) or ""
-        if file.startswith(folder + os.sep) and file.endswith(".py") and "site-packages" not in file:
+        if file.startswith(folder + os.sep) and file.endswith(".py") and not whose.is_installed(file):
             with open(file, "rb") as opened:
                 _check_parts(ast.parse(opened.read()), refuse)

@@ -13,6 +13,7 @@ from typing import Any
 
 from triage.judge.signature import is_program_frame, is_user_frame, torch_frame
 from triage.model.outcome import Frame, RaisedException
+from triage.model.places import in_packages
 
 LARGEST_TEXT = 400_000
 MOST_OUTER = 6
@@ -113,13 +114,8 @@ def outer_frames(exception: RaisedException | None, compiled: Sequence[Frame]) -
 
 def packages_of(frames: Sequence[Frame]) -> tuple[str, ...]:
     """Installed packages with failing frames: their classes may be copied out."""
-    found = [
-        frame.file.rsplit(mark, 1)[1].split("/")[0].removesuffix(".py")
-        for frame in frames
-        for mark in ("/site-packages/", "/dist-packages/")
-        if mark in frame.file and torch_frame(frame) is None
-    ]
-    return tuple(dict.fromkeys(found))
+    files = [in_packages(frame.file) for frame in frames if torch_frame(frame) is None]
+    return tuple(dict.fromkeys(file.split("/")[0].removesuffix(".py") for file in files if file is not None))
 
 
 def read(facts: Mapping[str, Any], roots: Sequence[Path], around: Collection[tuple[str, int]] = ()) -> Trace:
@@ -132,8 +128,7 @@ def read(facts: Mapping[str, Any], roots: Sequence[Path], around: Collection[tup
             text = path.read_text(encoding="utf-8")
             if len(text) <= LARGEST_TEXT:
                 origins = {key: (home, own) for key, (home, own) in facts["origins"].get(name, {}).items()}
-                installed = "site-packages" in path.parts or "dist-packages" in path.parts
-                local = not installed and any(path.is_relative_to(root) for root in roots)
+                local = in_packages(file) is None and any(path.is_relative_to(root) for root in roots)
                 modules[name] = Module(name, text, package, local, lines.get(file), origins)
     main_file, main_name = facts["main"]
     return Trace(
