@@ -18,6 +18,7 @@ from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
+from triage.probe.starvation import StandsStill
 from triage.session.clock import BudgetSpentError, Clock
 from triage.session.events import Event
 
@@ -135,13 +136,23 @@ def test_a_hang_is_looked_for_where_its_stack_points(stack: str, stage: int) -> 
     assert suspect(signature, outcome) is LADDER[stage].stage
 
 
-@pytest.mark.parametrize("hangs", RUNGS[:3])
-def test_a_rung_that_hangs_where_the_script_raises_is_asked_once_more(walk: Callable[..., Walk], hangs: str) -> None:
+@pytest.mark.parametrize(
+    ("hangs", "seconds", "enough"), [*((rung, 1.0, 40.0) for rung in RUNGS[:3]), ("uncompiled", 50.0, 100.0)]
+)
+def test_a_rung_that_hangs_where_the_script_raises_is_asked_once_more(
+    walk: Callable[..., Walk], hangs: str, seconds: float, enough: float
+) -> None:
     """Processes of a program with ranks may wait for each other at the end, in one run of many."""
     fails = {rung: itertools.repeat(error(RUNGS[3])) for rung in RUNGS[3:]}
-    found = walk(Machine({**fails, hangs: [OutcomeKind.HANG]}))
+    machine = Machine({**fails, hangs: [OutcomeKind.HANG]}, seconds=seconds)
+    found = walk(machine)
     assert go(found).stage is Stage.DECOMP_PARTITION
     assert [probe.outcome.kind for probe in found.seen[hangs]] == [OutcomeKind.OK]
+    asked = {request.name: request.late for request in machine.requests}
+    # Only the first of the two is ended early, once it has done nothing for twice what the script took.
+    late = asked[hangs]
+    assert isinstance(late, StandsStill) and late.seconds == enough
+    assert asked[f"{hangs}-alone"] is None
 
 
 def test_rungs_below_a_hang_are_given_many_times_what_passes(walk: Callable[..., Walk]) -> None:

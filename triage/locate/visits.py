@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
 from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
+from triage.locate.lateness import SILENT_SECONDS, STILL_FACTOR
 from triage.locate.leftovers import AS_IT_IS, fails_otherwise, looks_alike
 from triage.locate.runs import Runs, ended_facts
 from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung
@@ -19,6 +20,7 @@ from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.probe.standby import Standby
+from triage.probe.starvation import StandsStill
 
 TRIES_AGAIN = 2  # more runs of a script that compiled nothing in a later one, before chance is ruled out
 
@@ -113,7 +115,16 @@ class Visits(Runs):
         if probe is not None and (rung is UNCOMPILED or not probe.outcome.failed):
             return self._judged(probe)
         self._told_early.discard(name)
-        return self.ask(rung, name, cancel=cancel, begins_at=self._standby if self._should_pass(rung) else None)
+        begins_at = self._standby if self._should_pass(rung) else None
+        if self._hung():
+            return self.ask(rung, name, cancel=cancel, begins_at=begins_at)
+        return self.ask(rung, name, cancel=cancel, begins_at=begins_at, late=StandsStill(self._long_enough()))
+
+    def _long_enough(self) -> float:
+        """Seconds after which a run that does nothing any more waits for what will not come, where the script comes to an end:
+        ranks may, as they end, in one run of many. It is asked once more, and then waited for.
+        """
+        return max(SILENT_SECONDS, STILL_FACTOR * self.start.outcome.seconds)
 
     @abstractmethod
     def _should_pass(self, rung: Rung) -> bool:

@@ -88,11 +88,11 @@ class StandsStill:
     """Whether a run is late, of a failure that was seen to stand still: as soon as it has done nothing for so many seconds."""
 
     def __init__(self, seconds: float, standstill: Standstill | None = None) -> None:
-        self._seconds, self._standstill = seconds, standstill or Standstill()
+        self.seconds, self._standstill = seconds, standstill or Standstill()
 
     def __call__(self, written: Sequence[Path], process: int) -> str:
         """`STILL`, or nothing. What is above the `process` of the target watches it, and is not looked at."""
-        return STILL if self._standstill.look(process, itself=False) >= self._seconds else ""
+        return STILL if self._standstill.look(process, itself=False) >= self.seconds else ""
 
 
 class _Thread(NamedTuple):

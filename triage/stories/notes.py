@@ -149,7 +149,7 @@ def _of_limits(found: Findings, conclusion: Conclusion) -> Told:
     """That runs were ended early, by what and what to do about it."""
     limit = found.session.settings.timeout
     probes = [probe for each in found.walk.seen.values() for probe in each]
-    late = next((probe for probe in probes if probe.outcome.late), None)
+    late = next((probe for probe in found.walk.as_it_is if probe.outcome.late), None)
     if any(probe.notes.stopped_early for probe in probes):
         yield STOPPED_EARLY
     if late is not None:
