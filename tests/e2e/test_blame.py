@@ -16,6 +16,7 @@ from blame_programs import (
     LOWERING,
     PASS,
     PATTERN,
+    SHARING,
     STAND_IN,
     VECTORISATION,
 )
@@ -94,21 +95,24 @@ def test_a_pass(runner):
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("program", "names", "cures", "indifferent"),
+    ("program", "rung", "names", "cures", "indifferent"),
     [
-        (GUARDS, ("guards",), [], ()),
-        (HOOKED, ("guards",), ["torch._dynamo.config.skip_nnmodule_hook_guards"], ()),
-        (STAND_IN, (), [], ("whether a graph of an earlier call is used again",)),
+        (GUARDS, "eager", ("guards",), [], ()),
+        (SHARING, "aot_eager", ("guards",), [], ()),
+        (HOOKED, "eager", ("guards",), ["torch._dynamo.config.skip_nnmodule_hook_guards"], ()),
+        (STAND_IN, "eager", (), [], ("whether a graph of an earlier call is used again",)),
     ],
 )
 def test_a_graph_that_is_used_where_it_does_not_hold(
-    runner: ForkServerRunner, program: str, names: tuple[str, ...], cures: list[str], indifferent: tuple[str, ...]
+    runner: ForkServerRunner,
+    program: str,
+    rung: str,
+    names: tuple[str, ...],
+    cures: list[str],
+    indifferent: tuple[str, ...],
 ):
     source = program.lstrip()
-    signature = runner.run(source, rung="eager").signature
-    assert signature is not None, "the planted fault does not show"
-    oracle = SignatureOracle(signature)
-    found = search_guards(source, inquiry(runner, rung="eager", oracle=oracle, seconds=120.0))
+    found = search_guards(source, asking_of(source, runner, rung))
     assert found.search.names == names and [cure.name for cure in found.cures] == cures
     assert found.search.queries == (2 if names else 1)  # and the guards that torch leaves out, where one is missing
     assert does_not_matter(found.search) == indifferent

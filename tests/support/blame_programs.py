@@ -193,3 +193,20 @@ def f(x):
 fast = torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "eager"))
 fast(torch.ones(2, 3))
 """
+
+# A compiled function is given inputs that share memory after it was given some that do not (pytorch/pytorch#139789).
+SHARING = """
+import os
+import torch
+
+
+def f(x, y):
+    x.mul_(2)
+    return x + y
+
+
+compiled = torch.compile(f, backend=os.environ.get("TORCH_COMPILE_BACKEND", "aot_eager"))
+compiled(torch.ones(4), torch.ones(4))
+memory, other = torch.ones(6), torch.ones(6)
+torch.testing.assert_close(compiled(memory[:4], memory[2:]), f(other[:4], other[2:]))
+"""

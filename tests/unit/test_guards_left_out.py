@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from stand_ins import Runner, failing, inquiry
 
 from triage.culprit.guards import ANEW, GUARDS, LEFT_OUT, search_guards
+from triage.culprit.inquiry import Inquiry
 from triage.culprit.subsystem import Searched
 from triage.locate.conclude import Conclusion
+from triage.model.accuracy import WrongResult
 from triage.model.stage import Stage, Symptom
+from triage.stories import blame
 from triage.stories.known_cause import cause_of
 
 HOOKS = LEFT_OUT[0].setting
@@ -46,3 +50,36 @@ def test_the_setting_that_mends_it_names_the_cause() -> None:
     cause = cause_of(found, None, (), cures=(HOOKS,))
     assert cause.id == "hooks_after_first_call" and HOOKS.name in cause.cure
     assert cause_of(found, None, ()) is None
+
+
+WRONG_AT = WrongResult("0/0", 1, "output 0", "forward")
+
+
+@pytest.mark.parametrize(
+    ("rung", "call", "asked"),
+    [
+        ("eager", None, True),
+        ("aot_eager", None, False),
+        ("aot_eager", 1, False),
+        ("aot_eager", 6, True),
+        ("inductor", 2, True),
+    ],
+)
+def test_a_later_call_may_be_given_the_graph_of_an_earlier_one_on_every_rung(
+    rung: str, call: int | None, asked: bool
+) -> None:
+    wrong = WRONG_AT if call is None else replace(WRONG_AT, call=call)
+    found = Conclusion(Stage.AOT_AUTOGRAD, Symptom.WRONG_RESULT, wrong=None if call is None else wrong)
+    assert blame._may_be_used_again(found, rung) is asked
+    assert not blame._may_be_used_again(replace(found, symptom=Symptom.EXCEPTION), rung)
+
+
+def test_where_no_guard_is_missing_the_parts_are_asked() -> None:
+    def parts(source: str, inquiry: Inquiry) -> Searched | None:
+        return searched(failing(lambda source: False))
+
+    source = "import torch\ntorch.compile(f)(x)\n"
+    missing, sound = failing(lambda source: "anew.install" not in source), failing(lambda source: True)
+    assert blame._guards_else(lambda *_: None, source, inquiry(missing, rung="aot_eager")).search.names == (GUARDS,)
+    assert blame._guards_else(lambda *_: None, source, inquiry(sound, rung="aot_eager")).search.names == ()
+    assert blame._guards_else(parts, source, inquiry(sound, rung="aot_eager")) == parts(source, inquiry(sound))

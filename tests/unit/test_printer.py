@@ -281,6 +281,39 @@ def test_order_of_effects_is_kept() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("quiet", "drawing"),
+    [
+        (("torch.nn.functional.dropout", ["%x", 0.5, False], {}), ("torch.nn.functional.dropout", ["%x", 0.5], {})),
+        (("torch.nn.functional.dropout2d", ["%x"], {"training": False}), ("torch.nn.functional.dropout2d", ["%x"], {})),
+        (
+            ("torch.ops.aten.dropout.default", ["%x", 0.0, True], {}),
+            ("torch.ops.aten.dropout.default", ["%x", 0.5, True], {}),
+        ),
+        (
+            ("torch.nn.functional.alpha_dropout", ["%x"], {}),
+            ("torch.nn.functional.alpha_dropout", ["%x", 0.5, True], {}),
+        ),
+        (
+            ("torch.nn.functional.rrelu", ["%x", 0.1, 0.3], {}),
+            ("torch.nn.functional.rrelu", ["%x", 0.1, 0.3, True], {}),
+        ),
+        (
+            ("torch.nn.functional.scaled_dot_product_attention", ["%x", "%x", "%x"], {"is_causal": True}),
+            ("torch.nn.functional.scaled_dot_product_attention", ["%x", "%x", "%x"], {"dropout_p": 0.5}),
+        ),
+    ],
+)
+def test_only_what_draws_random_numbers_is_given_eagers(
+    quiet: tuple[str, list, dict], drawing: tuple[str, list, dict]
+) -> None:
+    for (target, args, kwargs), draws in ((quiet, False), (drawing, True)):
+        one = case([tensor("x", 2, 3, 4, 4)], [node("y", target, *args, out=meta(2, 3, 4, 4), **kwargs)], "%y")
+        text = print_case(one, form=Form(check="values"))
+        assert ("fallback_random" in text) is draws
+        assert ("double()" in text or "float64" in text) is not draws  # double precision would draw others
+
+
 def test_a_change_that_nobody_sees_is_left_out() -> None:
     nodes = [
         node("t", "torch.zeros", [3], out=meta(3)),

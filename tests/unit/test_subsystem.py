@@ -118,6 +118,20 @@ def test_the_pattern_matcher_is_named_and_not_the_passes_around_it():
     assert found.graphs == {"before.txt": "before.txt", "after.txt": "after.txt"}
 
 
+class Everywhere(Machine):
+    """A pattern that cannot be matched: each of the passes around the matcher tries it, and the first one fails."""
+
+    def run(self, source: str, **how: Any) -> CandidateResult:
+        within = set(re.findall(r"\w+_passes", source))
+        return result(PASSED if "pattern_matcher = False" in source or len(within) == 3 else BOOM)
+
+
+def test_a_part_that_several_hold_is_asked_itself_where_each_of_those_alone_changes_nothing():
+    found = search(Everywhere("pattern matcher", 1, COUNTED | {"post_grad_passes": 0}, uncounted=("pattern matcher",)))
+    assert found.search.names == ("pattern matcher",)
+    assert [cure.text for cure in found.cures] == ["torch._inductor.config.pattern_matcher = False"]
+
+
 def test_where_lowerings_do_not_matter_no_kernel_is_built_until_the_end():
     machine = Machine("post_grad_passes", 16, COUNTED)
     search(machine)

@@ -124,12 +124,15 @@ class _Search:
             self._ask_dear([switch for switch in self._switches if switch.dear and switch.part not in self._counts])
 
     def _leave_out(self, switches: Sequence[Switch]) -> None:
-        """What lies inside of parts without which it fails all the same need not be asked."""
+        """What lies inside of a part without which it fails all the same need not be asked.
+
+        Of several parts that hold it each was left out alone, and what it does in another one fails then.
+        """
         clear = {part for part, (outcome, _) in self._outcomes.items() if outcome == "same_failure"}
         clear |= {part for part, applied in self._counts.items() if not applied}
         for switch in switches:
-            if set(switch.within) <= clear:
-                self._outcomes[switch.part] = ("not_run", f"it fails without any {' or '.join(switch.within)} too")
+            if len(switch.within) == 1 and set(switch.within) <= clear:
+                self._outcomes[switch.part] = ("not_run", f"it fails without any {switch.within[0]} too")
 
     def result(self) -> Searched:
         names = narrowest(self._passing())

@@ -30,6 +30,7 @@ from triage.environments.files import write_whole
 from triage.judge.comparison import AnyWrongOracle, ComparisonOracle, SameKindOracle
 from triage.judge.judgement import Oracle
 from triage.judge.signature import is_refused
+from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.report import Condition, SubsystemSearch
 from triage.model.rungs import DYNAMO_ALONE
@@ -117,11 +118,10 @@ class _Parts:
 
     def __init__(self, found: Findings, made: Reproduced, inquiry: Inquiry) -> None:
         self._found = found
-        of_guards = made.case == "source" and inquiry.rung == DYNAMO_ALONE
-        wrong = found.walk.conclusion().symptom is Symptom.WRONG_RESULT
-        search: Callable[..., Searched | None] = search_guards
-        if not (of_guards and wrong):
-            search = partial(search_parts, refused=is_refused(found.walk.conclusion().signature))
+        conclusion = found.walk.conclusion()
+        search: Callable[..., Searched | None] = partial(search_parts, refused=is_refused(conclusion.signature))
+        if made.case == "source" and _may_be_used_again(conclusion, inquiry.rung):
+            search = partial(_guards_else, search)
         self._answer: Future[Searched | None] = Future()
         threading.Thread(target=self._work, args=(search, made.source, inquiry), name="parts", daemon=True).start()
 
@@ -144,6 +144,19 @@ class _Parts:
         found.ablation += searched.rows
         found.cures = tuple(sorted((*found.cures, *searched.cures), key=lambda cure: cure.cost))
         found.workarounds = tuple(cure.text for cure in found.cures[:MOST_CURES])
+
+
+def _may_be_used_again(conclusion: Conclusion, rung: str) -> bool:
+    """Whether the wrong value may come of a graph that was compiled for an earlier call, and should not be used in this one."""
+    if conclusion.symptom is not Symptom.WRONG_RESULT:
+        return False
+    return rung == DYNAMO_ALONE or (conclusion.wrong is not None and conclusion.wrong.call > 1)
+
+
+def _guards_else(parts: Callable[..., Searched | None], source: str, inquiry: Inquiry) -> Searched | None:
+    """A missing guard, or what the search for a part tells."""
+    again = search_guards(source, inquiry)
+    return again if again is not None and again.search.names else parts(source, inquiry) or again
 
 
 def _with_graphs(searched: Searched, directory: Path) -> SubsystemSearch:

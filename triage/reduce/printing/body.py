@@ -57,8 +57,20 @@ def changes_something(node: GraphNode, pure: Collection[str]) -> bool:
 
 
 def is_random(node: GraphNode) -> bool:
+    """Whether a node draws random numbers: a dropout that is switched off does not, nor attention without one."""
     name = effects.operation(node)
-    return name.rstrip("_").removesuffix("_functional") in table.RANDOM or name.startswith("inductor_")
+    bare = name.rstrip("_").removesuffix("_functional")
+    if bare not in table.RANDOM:
+        return name.startswith("inductor_")
+    quiet = table.DRAWS_NOTHING.get(bare, ())
+    return not any(_given(node, position, names, default) == value for position, names, default, value in quiet)
+
+
+def _given(node: GraphNode, position: int, keywords: Sequence[str], default: Any) -> Any:
+    """What a node is given as one argument, by position or by a keyword."""
+    if len(node.args) > position:
+        return node.args[position]
+    return next((node.kwargs[keyword] for keyword in keywords if keyword in node.kwargs), default)
 
 
 def live_nodes(nodes: Sequence[GraphNode], outputs: Any, pure: Collection[str] = ()) -> list[GraphNode]:

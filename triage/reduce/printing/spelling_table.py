@@ -105,6 +105,17 @@ RANDOM = words(
     """
 )
 
+# What keeps an operator of that name from drawing: an argument's position, its keywords, its default, and what it is then.
+_NEVER, _OFF = (1, ("p",), None, 0.0), (2, ("training", "train"), True, False)
+_ONLY_IF_ASKED = (2, ("training", "train"), False, False)
+DRAWS_NOTHING: dict[str, tuple[tuple[int, tuple[str, ...], object, object], ...]] = {
+    **dict.fromkeys(words("dropout dropout1d dropout2d dropout3d native_dropout feature_dropout"), (_NEVER, _OFF)),
+    **dict.fromkeys(words("alpha_dropout feature_alpha_dropout"), (_NEVER, _ONLY_IF_ASKED)),
+    "rrelu": ((3, ("training",), False, False),),
+    "rrelu_with_noise": ((4, ("training",), False, False),),
+    "scaled_dot_product_attention": ((4, ("dropout_p",), 0.0, 0.0),),
+}
+
 # Operators that are called for what they do, not for what they return.
 EFFECTS = words(
     """
