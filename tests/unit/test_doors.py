@@ -11,7 +11,7 @@ from triage.judge.signature import signature_of
 from triage.locate.conclude import conclude
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.rungs import LADDER, UNCOMPILED
-from triage.model.stage import OutcomeKind, Stage
+from triage.model.stage import OutcomeKind, OwnFault, Stage
 from triage.probe.run import Probe
 from triage.stories.headline import summary_sentence
 
@@ -55,6 +55,15 @@ def test_the_door_and_the_stage_are_named(frames: list[tuple[str, str]], name: s
     said = summary_sentence(found, probes[UNCOMPILED.name][0], None)
     assert f"fails in {name}" in said
     assert "not to blame" not in said
+
+
+def test_a_door_that_torch_goes_through_by_itself_is_none_of_the_programs() -> None:
+    """The backward of `torch.cond` traces its branches, also where nothing is compiled."""
+    probes = seen(
+        ("_higher_order_ops/cond.py", "forward"), ("fx/experimental/proxy_tensor.py", "wrapped"), error="AssertionError"
+    )
+    found = conclude(LADDER, len(LADDER) - 1, probes)
+    assert (found.door, found.stage, found.own_fault) == (None, Stage.SCRIPT, OwnFault.UNCOMPILED)
 
 
 def test_what_the_programs_own_code_raises_behind_a_door_is_its_own() -> None:

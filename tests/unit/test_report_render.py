@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from markdown_it import MarkdownIt
 
+from triage.cli.result import _next
 from triage.errors import TriageError, UsageError
 from triage.model.codec import decode
 from triage.model.formats import FORMATS
@@ -28,7 +29,7 @@ from triage.model.report import (
     Sibling,
     TriageReport,
 )
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import OwnFault, Stage, Symptom
 from triage.report import formats as formats_package
 from triage.report import templates as issue_module
 from triage.report.formats import render
@@ -37,6 +38,7 @@ from triage.report.sources import Sources
 from triage.report.templates import templates_dir
 from triage.report.titles import title
 from triage.report.wording import compile_call
+from triage.stories.run import RunResult
 
 PARSER = MarkdownIt("commonmark").enable("table")
 SLOT = "YOUR OWN WORDS"
@@ -127,6 +129,24 @@ def test_what_is_said_of_a_reproducer_ends_with_a_sentence() -> None:
     for text in (md(with_reproducer(note=note)), md(replace(BUG, notes=(note,)))):
         [line] = [line for line in text.splitlines() if "Each captured graph" in line]
         assert line.endswith("the program's text was reduced. …")
+
+
+@pytest.mark.parametrize(
+    ("error", "innermost", "torchs"),
+    [
+        ("AssertionError", "torch/_functorch/_aot_autograd/graph_capture_wrappers.py:inner_fn", True),
+        ("AssertionError", "torch/nn/functional.py:multi_head_attention_forward", False),  # of what it was given
+        ("RuntimeError", "torch/_higher_order_ops/cond.py:cond", False),
+    ],
+)
+def test_a_check_inside_of_torch_is_none_that_the_script_could_mend(error: str, innermost: str, torchs: bool) -> None:
+    verdict = ReportVerdict(Symptom.EXCEPTION, Stage.SCRIPT, own_fault=OwnFault.UNCOMPILED)
+    signature = ReportSignature(error, "no", frames=(innermost, "torch/_ops.py:call"))
+    report = TriageReport({}, ("train.py",), verdict, signature=signature)
+    shown, after = md(report), _next(RunResult(report, Path("out"), 3))
+    assert ("a check of torch's own" in shown) is ("a check of torch's own" in after) is torchs
+    assert ("Correct that first" in shown) is after.startswith("correct the script first") is not torchs
+    assert "not a torch.compile bug" in shown
 
 
 def test_what_a_backend_of_the_programs_own_does_is_not_filed_with_pytorch() -> None:

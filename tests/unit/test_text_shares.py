@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -39,15 +40,29 @@ class SlowRunner(TextRunner):
         return super().run(*args, **options)
 
 
-def test_expressions_leave_time_for_a_second_round(monkeypatch: pytest.MonkeyPatch):
+def searched(monkeypatch: pytest.MonkeyPatch, fails: Callable[[str], bool], text: str) -> tuple[str, list[str]]:
+    """What a search of so many seconds ends in, and the passes as they began."""
     clock = Clock()
     monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    oracle = TextOracle(lambda text: all(f"g{n}(h{n}(" in text for n in range(6)))
-    driver: Driver[Script] = Driver(
-        Resources(SlowRunner(clock), oracle, clock, lambda kind, **facts: None), lambda script: script.text
-    )
+    resources = Resources(SlowRunner(clock), TextOracle(fails), clock, lambda kind, **facts: None)
+    driver: Driver[Script] = Driver(resources, lambda script: script.text)
     begun: list[str] = []
     monkeypatch.setattr(driver, "begin", begun.append)
+    found = search.Search(driver, 1, clock)
     with contextlib.suppress(StopReductionError):
-        search.Search(driver, 1, clock).reduce(Script(TEXT))
+        found.reduce(Script(text))
+    return found.current.text, begun
+
+
+def test_statements_are_asked_for_again_where_their_time_ended(monkeypatch: pytest.MonkeyPatch):
+    needed = [f"a{n} = f(a{n - 1})" for n in range(1, 21)]
+    _, begun = searched(
+        monkeypatch, lambda text: all(line in text for line in needed), "\n".join(["g(1, 2)", "a0 = 1", *needed])
+    )
+    second = begun[begun.index("expressions") :]
+    assert "statements" in second and "unwrap" not in second[: second.index("statements")]
+
+
+def test_expressions_leave_time_for_a_second_round(monkeypatch: pytest.MonkeyPatch):
+    _, begun = searched(monkeypatch, lambda text: all(f"g{n}(h{n}(" in text for n in range(6)), TEXT)
     assert "inline" in begun[begun.index("expressions") :]

@@ -120,13 +120,15 @@ def _opcheck(check: OperatorCheck) -> str:
 
 def _next(done: RunResult) -> str:
     from triage.model.stage import OwnFault, Stage, Symptom
-    from triage.report.own_faults import in_words
+    from triage.report.own_faults import in_torch_itself, in_words
 
     verdict, cause = done.report.verdict, done.report.known_cause
     if cause is not None:
         return f"nothing to report: this is not a bug of torch.compile{f' (see {cause.reference})' if cause.reference else ''}"
     unknown = verdict.own_fault is OwnFault.WRAPPED and not done.report.complete  # whether it is the wrapper
     if verdict.stage is Stage.SCRIPT and not unknown:
+        if in_torch_itself(done.report.signature):
+            return f"reduce it without torch.compile: {in_words(verdict)}, by a check of torch's own".replace("`", "")
         return f"correct the script first: {in_words(verdict)}".replace("`", "")
     if verdict.unsettled is not None:
         return (

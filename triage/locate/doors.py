@@ -42,6 +42,11 @@ _COMPILED = tuple(f"torch/_dynamo/eval_frame.py:{name}" for name in ("compile_wr
 _AUTOGRAD = ("torch/_tensor.py:backward", "torch/autograd/")
 _AOT_AUTOGRAD = ("torch/_functorch/_aot_autograd/", "torch/_functorch/aot_autograd.py")
 _COMPILERS = ("torch/_dynamo", "torch/_functorch", "torch/_inductor", "torch/_decomp", "torch/_refs")
+_FOR_TORCH = (
+    "torch/_higher_order_ops/",
+    "torch/_dynamo/",
+    "torch/_functorch/",
+)  # who goes through a door for its own ends
 _NOT_THE_COMPILER = ("ModuleNotFoundError", "ImportError", "FileNotFoundError", "PermissionError")
 
 
@@ -52,7 +57,8 @@ def door_of(outcome: Outcome, signature: FailureSignature) -> Door | None:
     """
     if outcome.exception is not None and not _died_in_torch(outcome.exception):
         return None
-    name = next(filter(None, map(_entered, _frames(outcome))), None)
+    its_own = takewhile(lambda frame: not (torch_frame(frame) or "").startswith(_FOR_TORCH), _frames(outcome))
+    name = next(filter(None, map(_entered, its_own)), None)
     return Door(name, _stage(outcome, signature)) if name is not None else None
 
 

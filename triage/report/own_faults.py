@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from triage.model.report import ReportVerdict
+from triage.model.report import ReportSignature, ReportVerdict
 from triage.model.stage import OwnFault
+
+_MACHINERY = (
+    "torch/_dynamo/",
+    "torch/_functorch/",
+    "torch/_higher_order_ops/",
+    "torch/_inductor/",
+    "torch/_subclasses/",
+)
 
 # As a title begins, and as a clause.
 _TOLD = {
@@ -43,6 +51,13 @@ def in_title(verdict: ReportVerdict) -> str:
 def in_words(verdict: ReportVerdict, it: str = "it") -> str:
     """Why the script (`it`) is to blame, as a clause: "it fails without `torch.compile` too"."""
     return _TOLD[_fault(verdict)][1].format(it=it)
+
+
+def in_torch_itself(signature: ReportSignature | None) -> bool:
+    """Whether a check of the compiler's own failed, which torch uses for more than torch.compile (`torch.cond`, `torch.func`)."""
+    if signature is None or signature.exception_type.rpartition(".")[2] != "AssertionError":
+        return False
+    return any(frame.startswith(_MACHINERY) for frame in signature.frames[:1])  # innermost first
 
 
 def _fault(verdict: ReportVerdict) -> OwnFault:

@@ -20,7 +20,7 @@ import jinja2.sandbox
 from triage.errors import TriageError, UsageError
 from triage.model.text import clip, clip_sentences
 from triage.report import markdown, wording
-from triage.report.own_faults import in_words
+from triage.report.own_faults import in_torch_itself, in_words
 from triage.report.redaction_words import redacted_words
 
 # What a template of a report is given, and what each holds. `docs/report.md` has the same table; a test compares them.
@@ -50,6 +50,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "clip": clip,
     "clip_sentences": clip_sentences,
     "own_fault": in_words,
+    "in_torch_itself": in_torch_itself,
     "redacted_words": redacted_words,
     "escape_html": html.escape,
 }

@@ -50,23 +50,23 @@ class Search:
         """Make `current` as small as the passes can. True where a last round showed that none can make it smaller.
 
         Literals wait for a second round, as each of them is a query, and what goes as a whole takes its own along.
-        Between full rounds only the passes that paid in the round before are tried, with those of structure, whose few new
-        choices mostly come of what others changed; and until the last one nothing that was tried in vain: that one must
-        show the end.
+        Between full rounds only the passes that paid in the round before are tried, or whose time ended there, with those of
+        structure, whose few new choices mostly come of what others changed; and until the last one nothing that was tried in
+        vain: that one must show the end.
         """
         self.current = start
         paying = [one for one in TABLE if one.name != LITERALS]
         self._rejected.ignored = False
         for number in range(rounds):
             full = len(paying) == len(TABLE)
-            paid, finished = self._round(paying, kept=int(number == 0))
-            if full and not paid and self._rejected.ignored:
+            due, finished = self._round(paying, kept=int(number == 0))
+            if full and not due and self._rejected.ignored:
                 return finished
-            self._rejected.ignored = full and not paid
+            self._rejected.ignored = full and not due
             if number == 0:
-                paid += [one for one in TABLE if one.name == LITERALS]
-            again = [one for one in TABLE if one in paid or one.name in STRUCTURE]
-            paying = again if paid and number + 2 < rounds else list(TABLE)
+                due += [one for one in TABLE if one.name == LITERALS]
+            again = [one for one in TABLE if one in due or one.name in STRUCTURE]
+            paying = again if due and number + 2 < rounds else list(TABLE)
         return False
 
     def fewer_statements(self, start: Script) -> None:
@@ -95,23 +95,24 @@ class Search:
             self.current = less
 
     def _round(self, passes: Sequence[Pass], kept: int = 0) -> tuple[list[Pass], bool]:
-        """These passes once: which of them paid, and whether all came to their end.
+        """These passes once: which are to be tried again, as they paid or were short of time, and whether all came to their end.
 
         `kept` shares of the time are left for a later round: the first one ends with expressions, of which each is a query, and
         what a simpler one lets the structure lose is worth more than the rest of them.
         """
         finished = True
-        paid: list[Pass] = []
+        due: list[Pass] = []
         for number, one in enumerate(passes):
-            self._begin(1.0 / (len(passes) - number + kept))
+            self._begin(one.shares / (sum(other.shares for other in passes[number:]) + kept))
             self._driver.begin(one.name)
             before = self.current
             self._run(one)
             finished = finished and not self._over()
+            if self.current.text != before.text or self._out_of_time():
+                due.append(one)
             if self.current.text != before.text:
-                paid.append(one)
                 self.without_unread()
-        return paid, finished
+        return due, finished
 
     def without_unread(self) -> None:
         """What only served what has just gone: mostly nothing, else one query, where the other passes need one for each."""

@@ -37,12 +37,16 @@ from triage.reduce.text.passes.choice import Choice
 
 @dataclass(frozen=True)
 class Pass:
-    """`together`: its choices are independent, and are merged and halved; otherwise one is tried after the other."""
+    """`together`: its choices are independent, and are merged and halved; otherwise one is tried after the other.
+
+    `shares` of the time of a round: as many as are worth more than a pass that rewrites what is left.
+    """
 
     name: str
     propose: Callable[[Script], Iterator[Choice]]
     description: str
     together: bool = True
+    shares: int = 1
 
 
 STATEMENTS, UNREAD, LITERALS, BRACKETS = "statements", "unread", "literals", "brackets"
@@ -50,7 +54,7 @@ TABLE = (
     Pass("cheaper", cheaper.propose, "data loaded without other processes, fewer turns of loops"),
     Pass("options", options.propose, "what is read of a command line, in place of its parser"),
     Pass(UNREAD, unread.propose, "what is kept and never read: attributes, names, definitions"),
-    Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements"),
+    Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements", shares=4),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
     Pass("parameters", parameters.propose, "what is given for a parameter in its place", False),
