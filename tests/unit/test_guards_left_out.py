@@ -13,7 +13,8 @@ from triage.culprit.inquiry import Inquiry
 from triage.culprit.subsystem import Searched
 from triage.locate.conclude import Conclusion
 from triage.model.accuracy import WrongResult
-from triage.model.stage import Stage, Symptom
+from triage.model.outcome import Outcome, RaisedException
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.stories import blame
 from triage.stories.known_cause import cause_of
 
@@ -55,6 +56,10 @@ def test_the_setting_that_mends_it_names_the_cause() -> None:
 WRONG_AT = WrongResult("0/0", 1, "output 0", "forward")
 
 
+def ended_by(error: RaisedException) -> Outcome:
+    return Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=error)
+
+
 @pytest.mark.parametrize(
     ("rung", "call", "asked"),
     [
@@ -71,7 +76,11 @@ def test_a_later_call_may_be_given_the_graph_of_an_earlier_one_on_every_rung(
     wrong = WRONG_AT if call is None else replace(WRONG_AT, call=call)
     found = Conclusion(Stage.AOT_AUTOGRAD, Symptom.WRONG_RESULT, wrong=None if call is None else wrong)
     assert blame._may_be_used_again(found, rung) is asked
-    assert not blame._may_be_used_again(replace(found, symptom=Symptom.EXCEPTION), rung)
+    raised = replace(found, symptom=Symptom.EXCEPTION)
+    exited = RaisedException("SystemExit", "exit status 1: they differ", phase="text")
+    assert not blame._may_be_used_again(raised, rung)
+    assert blame._may_be_used_again(replace(raised, outcome=ended_by(exited)), rung) is asked
+    assert not blame._may_be_used_again(replace(raised, outcome=ended_by(replace(exited, phase="compile"))), rung)
 
 
 def test_where_no_guard_is_missing_the_parts_are_asked() -> None:

@@ -31,6 +31,7 @@ from triage.judge.comparison import AnyWrongOracle, ComparisonOracle, SameKindOr
 from triage.judge.judgement import Oracle
 from triage.judge.signature import is_refused
 from triage.locate.conclude import Conclusion
+from triage.locate.outcomes import is_script_check
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.report import Condition, SubsystemSearch
 from triage.model.rungs import DYNAMO_ALONE
@@ -148,7 +149,8 @@ class _Parts:
 
 def _may_be_used_again(conclusion: Conclusion, rung: str) -> bool:
     """Whether the wrong value may come of a graph that was compiled for an earlier call, and should not be used in this one."""
-    if conclusion.symptom is not Symptom.WRONG_RESULT:
+    checked = conclusion.outcome is not None and is_script_check(conclusion.outcome)  # by an `assert`, a `sys.exit`
+    if conclusion.symptom is not Symptom.WRONG_RESULT and not checked:
         return False
     return rung == DYNAMO_ALONE or (conclusion.wrong is not None and conclusion.wrong.call > 1)
 
