@@ -110,6 +110,19 @@ def test_the_last_one_where_nothing_tells_them_apart():
     assert found.op == "aten.real"
 
 
+def test_what_keeps_the_books_of_a_transform_is_not_named():
+    """A function that `torch.func.vjp` is asked of: its levels come and go around what it computes."""
+    books = [
+        op("level", "torch._C._functorch._grad_increment_nesting"),
+        op("hooks", "torch._C._autograd._saved_tensors_hooks_disable", "no"),
+        op("w", "torch._C._functorch._wrap_for_grad", "%x", "%level", out=meta(4)),
+    ]
+    found = culprit_of(concluded("compile"), case([tensor("x", 4)], books, "w"), "0/0")
+    assert (found.op, found.detail) == (None, None)
+    found = culprit_of(concluded("compile"), case([tensor("x", 4)], [*books, op("y", "torch.neg", "%w")], "y"), "0/0")
+    assert (found.op, found.detail) == ("aten.neg", "the only operation left in the reproducer")
+
+
 def test_what_a_higher_order_operator_runs_is_not_named_for_it():
     body = SubGraph("body", ("t",), (op("i", "torch.lerp", "%t", out=meta(4)), op("j", "torch.real", "%i")), [r("j")])
     call = op("y", "torch.ops.higher_order.scan", {"graph": "body"}, "%x", out=meta(4))

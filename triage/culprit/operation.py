@@ -13,7 +13,7 @@ from triage.culprit.match_known_cause import lies_in_environment
 from triage.judge.signature import torch_frame
 from triage.locate.conclude import Conclusion
 from triage.model import trees
-from triage.model.effects import mutated
+from triage.model.effects import is_context, is_transform, mutated
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.outcome import RaisedException
 from triage.model.report import Culprit, SubsystemSearch
@@ -231,7 +231,7 @@ def _calls_of(case: GraphCase) -> list[str]:
             held = [bodies.pop(name) for name in trees.graphs([node.args, node.kwargs]) if name in bodies]
             for body in held:
                 yield from calls(body)
-            if not (picks or _only_holds(node) or _MODE_SWITCH.search(node.target)):
+            if not (picks or _only_holds(node) or _only_switches(node)):
                 yield operator_name(node)
 
     return list(calls(case.nodes))
@@ -244,7 +244,12 @@ def _ends_in_the_last(case: GraphCase) -> bool:
         if node.name in given:
             given.update(node.reads)
     apart = [node for node in case.nodes if node.name not in given and not mutated(node)]
-    return all(_only_holds(node) or _MODE_SWITCH.search(node.target) for node in apart)
+    return all(_only_holds(node) or _only_switches(node) for node in apart)
+
+
+def _only_switches(node: GraphNode) -> bool:
+    """Whether a call computes nothing: it switches a mode, or keeps the books of `torch.func`."""
+    return is_context(node) or is_transform(node) or _MODE_SWITCH.search(node.target) is not None
 
 
 def _only_holds(node: GraphNode) -> bool:
