@@ -1,6 +1,7 @@
 """Which loaded files are the user's, and what is read of torch's settings: both are asked for each graph."""
 
 import functools
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
@@ -17,7 +18,7 @@ def _torch_lies_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_modules_that_inductor_writes_are_not_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whose.tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
     written, default = tmp_path / "cache" / "ab" / "cab.py", tmp_path / "tmp" / "torchinductor_me" / "ab" / "cab.py"
     assert whose.is_users(str(written)) and not whose.is_users(str(default))
     whose.is_users.cache_clear()

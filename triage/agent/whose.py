@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import functools
 import os
-import sysconfig
-import tempfile
+import re
 from importlib import machinery
-from typing import Tuple
 
-_FOLDERS_OF_PACKAGES = ("site-packages", "dist-packages")  # the second is Debian's
+_TO_PACKAGES = re.compile(r"^.*/(?:site|dist)-packages/")  # the second is Debian's
 _NO_SOURCE = (*machinery.EXTENSION_SUFFIXES, *machinery.BYTECODE_SUFFIXES)
+
+
+def in_packages(path: str) -> str:
+    """The path below the folder that packages are installed in, `torch/fx/graph.py`; empty for a file elsewhere."""
+    below, found = _TO_PACKAGES.subn("", path.replace(os.sep, "/"))
+    return below if found else ""
 
 
 def is_installed(path: str) -> bool:
     """Whether it lies where packages are installed."""
-    return any(os.sep + folder + os.sep in path for folder in _FOLDERS_OF_PACKAGES)
+    return bool(in_packages(path))
 
 
 def is_pythons(path: str) -> bool:
@@ -53,7 +57,9 @@ def _agents() -> str:
 
 
 @functools.lru_cache(maxsize=None)
-def _standard_library() -> Tuple[str, ...]:
+def _standard_library() -> tuple[str, ...]:
+    import sysconfig  # it is asked of few processes, and read in all
+
     found = [sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib")]
     return tuple(path + os.sep for path in (*found, *map(os.path.realpath, found)))
 
@@ -66,8 +72,10 @@ def _torchs() -> str:
     return os.path.realpath(os.path.dirname(torch.__file__)) + os.sep
 
 
-def _caches() -> Tuple[str, ...]:
+def _caches() -> tuple[str, ...]:
     """Where Inductor writes the modules that it makes of graphs (torch/_inductor/runtime/cache_dir_utils.py)."""
+    import tempfile
+
     named = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     default = os.path.join(_real_directory(tempfile.gettempdir()), "torchinductor_")
     return (default, _real_directory(named) + os.sep) if named else (default,)

@@ -17,6 +17,7 @@ from triage.judge.skeleton import short_type, unwrap_text
 from triage.judge.stacks import crashed_thread, program_thread
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.own_code import OF_OPERATORS, SIGNAL_HANDLER, WHILE_COMPILING, OwnCode
+from triage.model.places import package_of
 from triage.model.stage import OutcomeKind, Stage
 from triage.model.text import clip, first_line
 
@@ -46,12 +47,9 @@ _IN_GRAPH = ("autograd.Function", "tensor subclass", "graph function")
 _DISPATCHER = re.compile(r"torch/_ops\.py:")
 _FAKE = re.compile(r"torch/(?:_subclasses/|_dynamo/)")
 _OF_SUBCLASSES = re.compile(r"__(?:torch|tensor|coerce)_\w+__$")
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/([A-Za-z_]\w*)")
 # What torch itself requires (`Requires-Dist` of its wheel, and what those require) raises for whoever called it, as Python's own
 # library does: a comparison of sizes that sympy refuses inside a lowering of torch is no lowering of sympy.
-_OF_TORCH_TOO = re.compile(
-    r"/(?:site|dist)-packages/(?:sympy|mpmath|networkx|jinja2|markupsafe|fsspec|filelock|typing_extensions)(?:/|\.py$)"
-)
+_OF_TORCH_TOO = ("sympy", "mpmath", "networkx", "jinja2", "markupsafe", "fsspec", "filelock", "typing_extensions")
 # What torch's C++ raises has no frame of its own: it seems to come from the line that called it.
 _FROM_CPP = ("RuntimeError", "NotImplementedError", "IndexError", "OutOfMemoryError")
 _OPERATOR = re.compile(
@@ -119,7 +117,7 @@ def own_backend_of(calls: Sequence[CompileCall]) -> OwnCode | None:
         place=" or ".join(_place(frame) for frame in places),
         line=" or ".join(frame.told for frame in places),
         raised=False,
-        library=_library(places[0]) if len({_library(frame) for frame in places}) == 1 else None,
+        library=package_of(places[0].file) if len({package_of(frame.file) for frame in places}) == 1 else None,
         needed=True,
     )
 
@@ -209,19 +207,13 @@ def _own_code(role: str, raised: RaisedException, end: int, error: RaisedExcepti
         raised=_is_its_own(raised, end),
         error=_error(raised),
         operator=_operator(error) if role in OF_OPERATORS else None,
-        library=_library(frame),
+        library=package_of(frame.file),
         call_site=site.told if site is not None else None,
     )
 
 
 def _place(frame: Frame) -> str:
     return f"{PurePath(frame.file).name}:{frame.line}"
-
-
-def _library(frame: Frame) -> str | None:
-    """The installed package that the line is of; None for the program's own."""
-    found = _LIBRARY.search(frame.file.replace("\\", "/"))
-    return found.group(1) if found else None
 
 
 def _error(raised: RaisedException) -> str:
@@ -265,7 +257,7 @@ def _call_site(error: RaisedException, own: Frame) -> Frame | None:
 
 def _is_any_callers(frame: Frame) -> bool:
     """Whether the line is of a library that torch and the program both call: it tells nothing about who is to blame."""
-    return is_standard_library(frame) or _OF_TORCH_TOO.search(frame.file.replace("\\", "/")) is not None
+    return is_standard_library(frame) or package_of(frame.file) in _OF_TORCH_TOO
 
 
 def _is_torchs(frame: Frame) -> bool:

@@ -291,7 +291,8 @@ def is_user_frame(frame: Frame) -> bool:
     name = frame.file.replace("\\", "/")
     if not name or name.startswith("<") or _GENERATED_FILE.search(name) or torch_frame(frame):
         return False
-    return not re.search(r"/(?:site|dist)-packages/|/lib/python3(?:\.\d+)?/", name) and not is_agent_frame(frame)
+    given = in_packages(name) is not None or re.search(r"/lib/python3(?:\.\d+)?/", name)
+    return not given and not is_agent_frame(frame)
 
 
 def is_program_frame(frame: Frame) -> bool:

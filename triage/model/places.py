@@ -15,3 +15,9 @@ def in_packages(file: str) -> str | None:
     """The path of a file below the folder that packages are installed in, `torch/fx/graph.py`; None for one elsewhere."""
     below, found = _TO_PACKAGES.subn("", file.replace("\\", "/"))
     return below if found else None
+
+
+def package_of(file: str) -> str | None:
+    """The name of the installed package, or module, that a file is of; None for one elsewhere."""
+    name = re.match(r"[A-Za-z_]\w*", in_packages(file) or "")
+    return name[0] if name is not None else None

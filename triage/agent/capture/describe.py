@@ -11,9 +11,9 @@ other symbolic scalar stays an input of kind int, float or bool whose value is w
 from __future__ import annotations
 
 import os
-import re
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from .. import whose
 from . import values
 from .arguments import Arguments
 from .context import current_context
@@ -26,7 +26,6 @@ from .targets import printable
 __all__ = ["current_context", "graph_case"]
 
 _PASS_ON = ("__torch_function__", "__torch_dispatch__")
-_FOLDERS = re.compile(r"^(?:.*/(?:site|dist)-packages/|.*/)")  # as in triage/model/outcome.py: a line is told alike
 
 
 def graph_case(
@@ -280,17 +279,13 @@ def where(node: Any) -> str:
     lines = str(node.meta.get("stack_trace") or "").splitlines()
     for index, line in enumerate(lines):
         frame = FRAME.match(line)
-        if frame is None or _in_torch(frame["file"]):
+        if frame is None or whose.in_packages(frame["file"]).startswith("torch/"):
             continue
         code = lines[index + 1].strip() if index + 1 < len(lines) and not FRAME.match(lines[index + 1]) else ""
-        file = _FOLDERS.sub("", frame["file"].replace(os.sep, "/"))
+        file = whose.in_packages(frame["file"]) or os.path.basename(frame["file"])  # as in triage/model/outcome.py
         told = "%s:%s in %s: %s" % (file, frame["line"], frame["function"], code)
         if frame["function"] in _PASS_ON:
             passed_on = told
         else:
             found = told
     return (found or passed_on).rstrip(": ")
-
-
-def _in_torch(file: str) -> bool:
-    return re.search(r"/(?:site|dist)-packages/torch/", file.replace(os.sep, "/")) is not None

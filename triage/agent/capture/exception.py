@@ -8,11 +8,11 @@ import signal
 import sys
 import traceback
 
+from .. import whose
 from . import checks
 
 MESSAGE_LIMIT = 24_000
 FRAME_LIMIT = 80
-_PACKAGE = re.compile(r"/(?:site|dist)-packages/([A-Za-z_]\w*)/")
 _OURS = ("torch", "functorch", "torchgen", "triage")
 
 # Dynamo, a graph that is interpreted, and symbolic shapes (torch/fx/experimental/symbolic_shapes.py, torch/_dynamo/guards.py).
@@ -164,8 +164,7 @@ def _libraries(error):
     """Version by name, of the installed packages other than torch that the traceback goes through."""
     found, node, count = {}, error.__traceback__, 0
     while node is not None and count < 2000:
-        place = _PACKAGE.search(node.tb_frame.f_code.co_filename.replace("\\", "/"))
-        name = place.group(1) if place is not None else ""
+        name = whose.in_packages(node.tb_frame.f_code.co_filename).split("/")[0]
         module = sys.modules.get(name)
         version = getattr(module, "__version__", None)
         if name not in _OURS and isinstance(version, str):

@@ -13,7 +13,7 @@ from typing import Any
 
 from triage.judge.signature import is_program_frame, is_user_frame, torch_frame
 from triage.model.outcome import Frame, RaisedException
-from triage.model.places import in_packages
+from triage.model.places import in_packages, package_of
 
 LARGEST_TEXT = 400_000
 MOST_OUTER = 6
@@ -114,8 +114,8 @@ def outer_frames(exception: RaisedException | None, compiled: Sequence[Frame]) -
 
 def packages_of(frames: Sequence[Frame]) -> tuple[str, ...]:
     """Installed packages with failing frames: their classes may be copied out."""
-    files = [in_packages(frame.file) for frame in frames if torch_frame(frame) is None]
-    return tuple(dict.fromkeys(file.split("/")[0].removesuffix(".py") for file in files if file is not None))
+    found = (package_of(frame.file) for frame in frames if torch_frame(frame) is None)
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def read(facts: Mapping[str, Any], roots: Sequence[Path], around: Collection[tuple[str, int]] = ()) -> Trace:
