@@ -129,9 +129,11 @@ def test_a_run_beside_that_other_work_was_in_the_way_of_is_asked_again_alone(wal
 def test_a_script_that_fails_uncompiled_is_its_own_culprit_whatever_its_graph_does(walk: Make) -> None:
     machine = Machine({rung: itertools.repeat(error()) for rung in RUNGS})
     found = begun(walk(machine, jobs=2))
+    assert not found.refuted
     if found.heard_of_graph(told(4)):
-        assert not found.confirmed()
-    assert found.settle().stage is Stage.SCRIPT
+        found._beside.join()
+        assert found.refuted and not found.confirmed()
+    assert not found.refuted and found.settle().stage is Stage.SCRIPT
     assert set(machine.visited()) <= {
         "as_is",
         "uncompiled",

@@ -221,12 +221,20 @@ class Walk(Visits):
             return True
         below = self.conclusion().passing
         self.visit([rung for rung in dict.fromkeys((UNCOMPILED, below)) if rung is not None and self._unseen(rung)])
-        told = {name: probe for name, probe in self.on_graph.items() if self.seen.get(name)}
         self._drop_standby()
-        if all(probe.outcome.failed == self.seen[name][-1].outcome.failed for name, probe in told.items()):
+        if not self._told_otherwise():
             return True
         self.on_graph = {}
         return False
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a run beside has told otherwise than the graph: nothing is gained by what is asked of that any more."""
+        return self.spoiled is None and self._told_otherwise()
+
+    def _told_otherwise(self) -> bool:
+        told = [(probe, self.seen.get(name)) for name, probe in self.on_graph.items()]
+        return any(runs and runs[-1].outcome.failed != probe.outcome.failed for probe, runs in told)
 
     def alone(self) -> None:
         """Wait for what runs beside: whatever is run next has the script's files and ports for itself. Raises as they did."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from triage.locate.outcomes import is_comparison, is_printed, is_script_check
 from triage.model.stage import Stage
 from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Unreduced, choose
 from triage.reduce.failing_comparison import forms_of
-from triage.reduce.interface import Engine, Problem, SafeEngine
+from triage.reduce.interface import Engine, NoReduction, Problem, Reduction, SafeEngine
 from triage.reduce.text.checks.runners import PrintedRunner
 from triage.reduce.text.polish import Polished
 from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend, failing_source
@@ -67,9 +66,42 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     except BrokenReductionError as broken:
         found.reproduced = broken.best
         raise broken.__cause__ or broken from None
+    except RefutedError:
+        return  # `agrees` walks the script's own ladder
     given_up.keep(found, reproduction.problem)
     if found.session.clock.spent():
         raise BudgetSpentError
+
+
+class RefutedError(Exception):
+    """The script has told otherwise than its graph: what is reduced is no failure of the stage that is blamed."""
+
+
+class WhileItStands:
+    """The time of the run, until the script tells otherwise than its graph: none of it is to be spent on that any more."""
+
+    def __init__(self, found: Findings) -> None:
+        self._found = found
+
+    def left(self) -> float:
+        return 0.0 if self._found.walk.refuted else self._found.session.clock.left()
+
+    def spent(self) -> bool:
+        return self.left() <= 0
+
+
+class StandingEngine:
+    """An engine that raises RefutedError where the script has told otherwise than its graph by the time it ends."""
+
+    def __init__(self, engine: Engine, found: Findings) -> None:
+        self._engine, self._found, self.name, self.subject = engine, found, engine.name, engine.subject
+
+    def reduce(self, problem: Problem, resources: Resources) -> Reduction | NoReduction:
+        """What the engine found."""
+        ended = self._engine.reduce(problem, resources)
+        if self._found.walk.refuted and not ended.interrupted:
+            raise RefutedError
+        return ended
 
 
 class _Reproduction:
@@ -100,7 +132,7 @@ class _Reproduction:
         found, conclusion = self.found, self.conclusion
         assert conclusion.signature is not None
         # A reproducer that was not verified is worth little.
-        searching = Limit(found.session.clock, kept=seconds_to_verify(found))
+        searching = Limit(WhileItStands(found), kept=seconds_to_verify(found))
         problem, attempts = self._planned(searching)
         self.problem = problem
         found.reproduced, notes = choose(
@@ -123,6 +155,8 @@ class _Reproduction:
     def ask_what_is_to_blame(self) -> None:
         """Of a reproducer that was verified: which settings and which part of the compiler decide."""
         found, made = self.found, self.found.reproduced
+        if found.walk.refuted:
+            raise RefutedError
         if made is None or not made.verified:
             return
         self.news.verified(made.source)
@@ -153,9 +187,12 @@ class _Reproduction:
         return problem, attempts
 
     def _ready(self, attempt: Attempt) -> Engine:
-        late = partial(self.found.shorten, "the reproducer was as small as it can be")
         engine = Uncompared(attempt.engine, self.runner) if attempt.of_text else attempt.engine
-        return SafeEngine(Polished(engine), self.found.met_bug, late)
+        return StandingEngine(SafeEngine(Polished(engine), self.found.met_bug, self._late), self.found)
+
+    def _late(self) -> None:
+        if not self.found.walk.refuted:
+            self.found.shorten("the reproducer was as small as it can be")
 
     def _verified(self, source: str, runs: int) -> FreshRuns:
         """What fresh processes show of a script. One that fails by chance is run more often, until it has failed `runs` times."""

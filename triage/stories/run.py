@@ -211,7 +211,8 @@ def _reproduce(found: Findings) -> None:
             found.cases, found.capture_note = captured(found.walk, conclusion)
             found.cases = (*filter(None, [found.alone]), *found.cases)
     _reduce(found, conclusion)
-    check_operators(found, conclusion)
+    if not found.walk.refuted:
+        check_operators(found, conclusion)
 
 
 def _reduce(found: Findings, conclusion: Conclusion) -> None:
