@@ -254,6 +254,7 @@ if pid == 0:
     time.sleep(60)
 while not os.path.exists("begun"):
     time.sleep(0.01)
+children.running[pid].grace = 60.0  # it may have to wait for a processor
 children.end_all()
 """
 
