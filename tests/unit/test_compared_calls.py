@@ -96,6 +96,17 @@ def test_what_a_graph_holds_is_as_it_was_before_the_programs_own_call() -> None:
         result[0].sum().backward()
 
 
+def test_what_a_graph_changes_of_what_it_holds_is_compared() -> None:
+    """As the parameters of an optimizer whose step is compiled."""
+    program, args = counting(), (torch.zeros(3),)
+    made = call.Call(torch, program, kept.Kept(torch, program), args, False)
+    result = program(*args)
+    program.calls.add_(1)
+    assert [(facts["item"], facts["kind"]) for facts in made.wrong(result, args)] == [
+        ("calls after the call", "values")
+    ]
+
+
 def put(place: int) -> Any:
     """Writes where indices say, and the same with the write of this place as the last one."""
     index = torch.tensor([0, 3, 1, 3])

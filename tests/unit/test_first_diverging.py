@@ -8,7 +8,7 @@ from triage.culprit.first_diverging import Diverging, first_diverging
 from triage.judge.comparison import AnyWrongOracle
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import FailureSignature
-from triage.model.accuracy import WrongResult
+from triage.model.accuracy import Wrongness, WrongResult
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
@@ -126,3 +126,15 @@ def test_the_oracle_takes_any_kind_and_believes_the_agent() -> None:
     assert oracle.judge(WrongWith("y").run("x")).verdict.value == "no_failure"
     crashed = WrongWith("x", "x").run("x")
     assert oracle.judge(crashed).verdict.value == "unresolved"
+
+
+def test_no_wrong_number_comes_of_memory_that_is_shared() -> None:
+    shared = WrongResult("0/0", 1, "output 0", "forward", kind="aliasing")
+    ended = WrongWith("x").run("x")
+    ended = replace(ended, notes=replace(ended.notes, wrongs=(shared,)))
+    numbers = replace(SIGNATURE, wrong=Wrongness("values", "output 0"))
+    assert AnyWrongOracle(numbers).judge(ended).verdict.value == "no_failure"
+    both = replace(ended, notes=replace(ended.notes, wrongs=(shared, replace(shared, kind="strides"))))
+    assert AnyWrongOracle(numbers).judge(both).verdict.value == "same_failure"
+    memory = replace(SIGNATURE, wrong=Wrongness("aliasing", "output 0"))
+    assert AnyWrongOracle(memory).judge(ended).verdict.value == "same_failure"

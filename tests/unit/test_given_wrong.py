@@ -59,7 +59,7 @@ class Compiler(Runner):
         self.compares = False
 
     def look(self, source: str, file: str) -> str:
-        return json.dumps([[[9.0] * 4, [9] * 4, [[0.0]] * 4], []])
+        return json.dumps([[[9.0] * 4, [9] * 4, *[[[0.0]] * 4] * source.count("embedding(")], []])
 
     def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
         if "embedding" in source:
@@ -145,8 +145,12 @@ def test_the_operation_by_which_the_programs_graph_fails_is_told_apart_from_one_
     assert not comes_of_another(whole, bins, bins, inquiry(compiler))
     twice = replace(rows, name="again", target=bins.target, where=bins.where)
     assert not comes_of_another(
-        replace(whole, case=replace(whole.case, nodes=(bins, twice))), rows, bins, inquiry(compiler)
+        replace(whole, case=replace(whole.case, nodes=(bins, twice, rows))), rows, bins, inquiry(compiler)
     )
+    again = replace(rows, name="again")  # of one line in a loop
+    often = replace(whole, case=replace(whole.case, nodes=(bins, index, rows, again)))
+    assert comes_of_another(often, bins, rows, inquiry(compiler)) is (fails_by == "rows")
+    assert not comes_of_another(often, again, rows, inquiry(compiler))
 
 
 def test_the_line_is_that_of_the_operation_to_blame_and_not_of_the_last_one() -> None:

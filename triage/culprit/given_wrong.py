@@ -80,17 +80,18 @@ def comes_of(case: GraphCase, form: Form, wrong: GraphNode, inquiry: Inquiry) ->
 def comes_of_another(whole: Candidate, diverging: GraphNode, first: GraphNode, inquiry: Inquiry) -> bool:
     """Whether a graph fails by the operation that its reproducer shows, `first`, and not by the one with which values differ.
 
-    An operation before that may not be off where it is the last one. One after it is what the failure comes of if eager's
-    value of the other does not help: `expm1` that loses digits of most arguments, and all of the smallest.
+    An operation before that may not be off where it is the last one. One after it, or each one of its line in a loop, is what
+    the failure comes of if eager's value of the other does not help: `expm1` that loses digits of most arguments, and all of
+    the smallest.
     """
     alike = [node for node in whole.case.nodes if (node.target, node.where) == (first.target, first.where)]
-    if whole.case.backward or not first.where or len(alike) != 1 or alike[0].name == diverging.name:
+    if whole.case.backward or not first.where or not alike or diverging in alike:
         return False
     names = [node.name for node in whole.case.nodes]
     seen = observed(whole, inquiry.runner)
-    if names.index(alike[0].name) < names.index(diverging.name):
-        return _verdict_with_eagers(seen, alike[0], inquiry) is Verdict.NO_FAILURE
-    return _verdict_with_eagers(seen, diverging, inquiry) is Verdict.SAME_FAILURE
+    if names.index(diverging.name) < names.index(alike[0].name):
+        return _verdict_with_eagers(seen, diverging, inquiry) is Verdict.SAME_FAILURE
+    return len(alike) == 1 and _verdict_with_eagers(seen, alike[0], inquiry) is Verdict.NO_FAILURE
 
 
 def _only(whole: Candidate, node: GraphNode) -> Candidate:

@@ -147,15 +147,20 @@ class PrintedOracle:
 class AnyWrongOracle:
     """Whether the agent saw anything wrong in a graph, of whatever kind, also where the candidate's own check passes.
 
+    No wrong number comes of memory that is shared: what is returned on the way there may share it for being returned.
     Where the agent compared nothing, the candidate's own comparison counts.
     """
 
     signature: FailureSignature
 
     def judge(self, result: CandidateResult) -> Judgement:
-        notes = result.notes
+        notes, wanted = result.notes, self.signature.wrong
+        numbers = wanted is not None and wanted.kind in accuracy.NUMBERS
+        wrongs = [wrong for wrong in notes.wrongs if not (numbers and wrong.kind == "aliasing")]
+        if wrongs:
+            return Judgement(Verdict.SAME_FAILURE, wrongs[0].headline())
         if notes.wrongs:
-            return Judgement(Verdict.SAME_FAILURE, notes.wrongs[0].headline())
+            return Judgement(Verdict.NO_FAILURE, "its numbers are those of eager")
         told = CheckOracle(self.signature).judge(result)
         unsure = notes.not_compared or notes.unsteady or notes.by_chance
         if told.verdict is Verdict.SAME_FAILURE and (notes.compared or unsure):

@@ -58,7 +58,7 @@ class Call:
 
     def wrong(self, result, args):
         """All that is wrong with this result, each as facts: values first, then what is known of the tensors besides."""
-        compiled, eager = self.runner.given(result, args), self._eager()
+        compiled, eager = self.runner.given(result, args, self.kept.named(self.kept.gm)), self._eager()
         if self.runner.gradients and not self._cut_off(eager, compiled):
             again = self._compiled()
             compiled.tensors.update(_gradients(again.tensors))
@@ -321,7 +321,7 @@ class Call:
         """Facts where one of the two changed an input and the other did not. Eager changes what it writes its old values to."""
         if not name.endswith(AFTER):
             return None
-        before = self.runner.before()[name]
+        before = self.runner.before(self.held)[name]
         changed = [not measure.identical(given.tensors[name], before) for given in (eager, compiled)]
         if changed[0] == changed[1] or (changed[1] and name in eager.written):
             return None
@@ -368,12 +368,12 @@ class Call:
         module = self.kept.fresh(self.held, bool(how.get("double")))
         if self._dice is not None:
             how.setdefault("mode", self._dice.watch())
-        return self._only(self.runner.run(module, parameters=self.kept.parameters(module), **how))
+        return self._only(self.runner.run(module, held=self.kept.named(module), **how))
 
     def _compiled(self, mode=None):
         put_back = self.kept.begun(self.held)
         try:
-            return self.runner.run(self.compiled, mode=mode, parameters=self.kept.parameters(self.kept.gm))
+            return self.runner.run(self.compiled, mode=mode, held=self.kept.named(self.kept.gm))
         finally:
             put_back()
 
@@ -386,7 +386,8 @@ class Call:
             return None
 
     def _is_single(self):
-        return scalars.is_single(self.torch, self.kept.gm, [*self.runner.copier.bases.values(), *self.held])
+        tensors = [*self.runner.copier.bases.values(), *(tensor for _, tensor in self.held)]
+        return scalars.is_single(self.torch, self.kept.gm, tensors)
 
     def _others(self, numbers):
         """What else eager may give: gently and roughly nudged in turn. An operation that no mode sees ends the nudging."""

@@ -69,8 +69,8 @@ class Kept:
         self.holds = any(node.op in ("get_attr", "call_module") for node in gm.graph.nodes)
 
     def held(self):
-        """The values of what the graph holds, as they are now: the program's own call may change them."""
-        return [tensor.detach().clone() for tensor in self._tensors(self.gm)] if self.holds else []
+        """What the graph holds, as it is now, by name: the program's own call may change it."""
+        return [(name, tensor.detach().clone()) for name, tensor in self.named(self.gm)]
 
     def fresh(self, held, double=False):
         """A module to run once, holding these values: the run may change them, and they are double where that is asked for."""
@@ -85,9 +85,12 @@ class Kept:
                     setattr(owner, name, tensor.double())
         return made
 
-    def parameters(self, module):
-        """(name, leaf) of what the module holds."""
-        return list(module.named_parameters()) if self.holds else []
+    def named(self, module):
+        """What a module of this graph holds, as (name, tensor)."""
+        if not self.holds:
+            return []
+        attributes = [(name, tensor) for _, name, tensor in _attributes(self.torch, module)]
+        return [*module.named_parameters(), *module.named_buffers(), *attributes]
 
     def begun(self, held):
         """Give what the compiled graph holds these values. A function that puts back what is there now, for the program."""
@@ -96,12 +99,9 @@ class Kept:
         return lambda: self._put(self.gm, now)
 
     def _put(self, module, held):
-        for tensor, value in zip(self._tensors(module), held):  # noqa: B905 - not in Python 3.9
+        for (_, tensor), (_, value) in zip(self.named(module), held):  # noqa: B905 - not in Python 3.9
             if not self.torch.equal(tensor, value):
                 tensor.data.copy_(value)  # not seen by autograd: the program may have saved it for its backward pass
-
-    def _tensors(self, module):
-        return [*module.parameters(), *module.buffers(), *(item for _, _, item in _attributes(self.torch, module))]
 
 
 _PARTS = (

@@ -42,32 +42,30 @@ class Runner:
         self.incoming = None  # by output, what the program's own backward pass brought; None for made-up ones
         self.sent = {}  # by output, what the first run sent back
 
-    def before(self):
-        """What the inputs are before the call, under the names they have after it."""
+    def before(self, held):
+        """What the inputs, and what the graph holds, are before the call, under the names they have after it."""
         arguments, _ = self.copier.copies()
-        return {
-            name + AFTER: argument
-            for name, argument in zip(self.names, arguments)  # noqa: B905 - not in Python 3.9
-            if isinstance(argument, self.torch.Tensor)
-        }
+        return {name + AFTER: tensor for name, tensor in self._taken(arguments, held)}
 
-    def run(self, function, mode=None, double=False, shaken=None, seed=None, parameters=(), around=None):
-        """What `function` gives under `mode`. `seed` draws other random numbers; `parameters` are leaves it holds itself."""
+    def run(self, function, mode=None, double=False, shaken=None, seed=None, held=(), around=None):
+        """What `function` gives under `mode`. `seed` draws other random numbers; `held`, as (name, tensor), is what it holds."""
         torch = self.torch
         arguments, leaves = self.copier.copies(double, shaken, around)
         leaves = [(GRADIENT + self.names[position], leaf) for position, leaf in leaves]
+        parameters = [(name, leaf) for name, leaf in held if isinstance(leaf, torch.nn.Parameter)]
         leaves += [(GRADIENT + name, leaf) for name, leaf in parameters if leaf.requires_grad]
         restore = randomness.kept(torch)
         try:
             if seed is not None:
                 torch.manual_seed(OTHER_SEED + seed)
             with self._as_called(double), mode or contextlib.nullcontext():
-                versions = [compat.version_of(argument) for argument in arguments]
-                given = self._gather(function(*arguments), arguments)
+                taken = self._taken(arguments, held)
+                versions = [compat.version_of(tensor) for _, tensor in taken]
+                given = self._gather(function(*arguments), taken)
                 given.written = {
                     name + AFTER
-                    for name, argument, before in zip(self.names, arguments, versions)  # noqa: B905 - not in Python 3.9
-                    if compat.version_of(argument) != before
+                    for (name, tensor), before in zip(taken, versions)  # noqa: B905 - not in Python 3.9
+                    if compat.version_of(tensor) != before
                 }
                 if self.gradients:
                     with self._casts_of_backward(double):
@@ -100,19 +98,23 @@ class Runner:
         """A backward pass is cast as where the program takes it: compiled code has the casts of the call in it."""
         return compat.autocast_off() if double else self.backward_cast()
 
-    def given(self, result, arguments):
+    def given(self, result, arguments, held):
         """What a call gave that somebody else has made."""
-        found = self._gather(result, arguments)
+        found = self._gather(result, self._taken(arguments, held))
         found.live = None
         return found
 
-    def _gather(self, result, arguments):
+    def _taken(self, arguments, held):
+        """What a call may read and change, as (name, tensor): arguments, and what the graph holds (parameters of optimizers)."""
+        given = zip(self.names, arguments)  # noqa: B905 - not in Python 3.9
+        return [(name, item) for name, item in [*given, *held] if isinstance(item, self.torch.Tensor)]
+
+    def _gather(self, result, taken):
         given = Given()
         given.live = []
         storages = collections.OrderedDict()
-        for name, argument in zip(self.names, arguments):  # noqa: B905 - not in Python 3.9
-            if isinstance(argument, self.torch.Tensor):
-                storages.setdefault(compat.address_of(argument), name)
+        for name, tensor in taken:
+            storages.setdefault(compat.address_of(tensor), name)
         for index, item in enumerate(flat(result)):
             name = "output %d" % index
             if isinstance(item, self.torch.Tensor):
@@ -123,9 +125,8 @@ class Runner:
                 given.tensors[name] = _kept(self.torch, item)
             elif isinstance(item, (bool, int, float)):
                 given.tensors[name] = self.torch.tensor(item, dtype=self.torch.float64)
-        for name, argument in zip(self.names, arguments):  # noqa: B905 - not in Python 3.9
-            if isinstance(argument, self.torch.Tensor):
-                given.tensors[name + AFTER] = _kept(self.torch, argument)
+        for name, tensor in taken:
+            given.tensors[name + AFTER] = _kept(self.torch, tensor)
         return given
 
     def _backward(self, given, leaves):
