@@ -179,6 +179,8 @@ def test_names_from_elsewhere():
         ("DataLoader(d, num_workers=2)\n", True),
         ("DataLoader(d, num_workers=0)\n", False),
         ("import torch\nimport signals\n", False),
+        ("from concurrent import futures\nfutures.ProcessPoolExecutor()\n", True),
+        ("import torch\nsignal = torch.ones(3)\nsignal.clone()\nmap.fork()\n", False),
     ],
 )
 def test_scripts_that_need_a_process_of_their_own_are_noticed(text, expected):

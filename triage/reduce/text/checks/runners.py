@@ -26,6 +26,7 @@ from triage.probe.launch import Cancel
 from triage.reduce.text.checks.contract import Contracts
 from triage.reduce.text.checks.left_files import LeftFiles
 from triage.reduce.text.checks.reached import OwnFailure, with_harmless
+from triage.reduce.text.code.nodes import bound_name
 from triage.trial.facts import not_run
 from triage.trial.fresh import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.trial.interface import CandidateRunner
@@ -190,14 +191,21 @@ class _ConfinedRunner(FreshProcessRunner):
 
 
 def needs_own_process(text: str) -> bool:
-    """Whether a script must not share a process with others: it forks, handles signals, or is one rank of many."""
-    for node in ast.walk(parse(text)):
+    """Whether a script must not share a process with others: it forks, handles signals, or is one rank of many.
+
+    A variable may well be called `signal`.
+    """
+    nodes = list(ast.walk(parse(text)))
+    imports = (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+    modules = {bound_name(alias) for node in imports for alias in node.names}
+    for node in nodes:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Attribute):
-            names = [ast.unparse(node)]
+            name = ast.unparse(node)
+            names = [name] if name.split(".")[0] in modules else []
         elif isinstance(node, ast.keyword) and node.arg == "num_workers":
             if not (isinstance(node.value, ast.Constant) and not node.value.value):
                 return True
