@@ -1,5 +1,7 @@
 """What the rungs showed, and what that means."""
 
+from dataclasses import replace
+
 import pytest
 from rung_probes import INVALID, NAMES, OK, TOP, crashes, error, fails, handled, hangs, ladder, met_uncompiled, probe
 
@@ -238,6 +240,8 @@ def test_another_value_that_is_wrong_below_is_told_with_what_is_wrong_of_it() ->
         "first backend that fails, with a wrong result: output 2 of a compiled graph: requires_grad is True compiled, False"
         in (summary_sentence(found, lost, None))
     )
+    on_graph = replace(lost, on="graph")  # it was asked for that
+    assert conclude(LADDER, TOP, {**seen, "aot_eager_decomp_partition": [made, on_graph]}).there == made.signature
     assert conclude(LADDER, TOP, {**seen, "aot_eager_decomp_partition": [again]}).there is None
     assert conclude(LADDER, TOP, {**seen, "aot_eager_decomp_partition": [made, lost]}).there is None
 

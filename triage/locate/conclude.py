@@ -305,8 +305,15 @@ def _state(probes: Sequence[Probe]) -> bool | None:
 
 
 def _there(probes: Sequence[Probe], reported: FailureSignature) -> FailureSignature | None:
-    """What a rung fails with, where no run of it shows a failure that looks as reported."""
-    told = [probe.signature for probe in probes if probe.outcome.failed and probe.signature is not None]
+    """What a rung fails with, where no run of it shows a failure that looks as reported.
+
+    The graph is asked for what the script as it is makes wrong; which value is wrong there the script tells.
+    """
+    failed = [probe for probe in probes if probe.outcome.failed and probe.signature is not None]
+    own = [probe for probe in failed if probe.on == "script"]
+    if any(_is_of_another_value(probe.signature, reported) for probe in own if probe.signature is not None):
+        failed = own
+    told = [probe.signature for probe in failed if probe.signature is not None]
     alike = any(_looks_alike(each, reported) and not _is_of_another_value(each, reported) for each in told)
     return told[0] if told and not alike else None
 
