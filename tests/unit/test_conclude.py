@@ -1,10 +1,13 @@
 """What the rungs showed, and what that means."""
 
+from dataclasses import replace
+
 import pytest
 from rung_probes import INVALID, NAMES, OK, TOP, crashes, error, fails, handled, hangs, ladder, met_uncompiled, probe
 
 from triage.locate.conclude import conclude, discount, expected_exceptions, face, not_to_blame, rung_that_shows
 from triage.locate.ladder import ladder_for
+from triage.model.accuracy import PHASE, TYPE, Wrongness
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.report import ReportVerdict, TriageReport
 from triage.model.rungs import LADDER, OWN_BACKEND
@@ -205,6 +208,42 @@ def test_a_reproducer_shows_what_the_program_showed() -> None:
     assert (found.stage, rung_that_shows(found, seen).name) == (Stage.AOT_AUTOGRAD, "inductor")
     alike = {**seen, "aot_eager": [fails(check)]}
     assert rung_that_shows(conclude(LADDER, TOP, alike), alike).name == "aot_eager"
+
+
+def compared(output: str, told: str) -> Probe:
+    """A run in which comparing told this output to be wrong."""
+    message, wrong = f"{output} of a compiled graph: {told}", Wrongness("requires_grad", output)
+    error = RaisedException(TYPE, message, phase=PHASE, wrong=wrong)
+    return probe(Outcome(OutcomeKind.WRONG_RESULT, exception=error))
+
+
+def test_another_value_that_is_wrong_below_is_told_with_what_is_wrong_of_it() -> None:
+    """A gradient that is lost with Inductor; the lower backend gives a detached output one."""
+    lost, made, again = (
+        compared(output, told)
+        for output, told in (
+            ("output 0", "requires_grad is True without a grad_fn compiled, True in eager"),
+            ("output 2", "requires_grad is True compiled, False in eager"),
+            ("output 1", "requires_grad is True without a grad_fn compiled, True in eager"),
+        )
+    )
+    seen = {
+        "uncompiled": [OK],
+        "eager": [OK],
+        "aot_eager": [OK],
+        "aot_eager_decomp_partition": [made],
+        "inductor": [lost],
+    }
+    found = conclude(LADDER, TOP, seen)
+    assert found.stage is Stage.DECOMP_PARTITION
+    assert (
+        "first backend that fails, with a wrong result: output 2 of a compiled graph: requires_grad is True compiled, False"
+        in (summary_sentence(found, lost, None))
+    )
+    on_graph = replace(lost, on="graph")  # it was asked for that
+    assert conclude(LADDER, TOP, {**seen, "aot_eager_decomp_partition": [made, on_graph]}).there == made.signature
+    assert conclude(LADDER, TOP, {**seen, "aot_eager_decomp_partition": [again]}).there is None
+    assert conclude(LADDER, TOP, {**seen, "aot_eager_decomp_partition": [made, lost]}).there is None
 
 
 def test_an_error_that_names_another_operation_below_is_another_for_a_reproducer_and_told() -> None:

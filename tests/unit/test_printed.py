@@ -55,6 +55,24 @@ def test_numbers_that_are_wrong_from_dynamo_on_are_its_failure(begun: Callable[.
     assert "`step 0: loss 1.13` where the uncompiled run prints `step 0: loss 0.25`" in found.signature.message
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("['start', 'sizes'] 36.7\n", "['sizes'] 33.3\n"),
+        ("{'best': 'adam', 'loss': 0.25}\n", "{'best': 'sgd', 'loss': 1.13}\n"),
+        ("[] 0.5\n", "['late'] 0.75\n"),
+    ],
+)
+def test_a_line_is_known_although_the_words_that_it_quotes_are_others(
+    begun: Callable[..., Walk], right: str, wrong: str
+) -> None:
+    walk = begun(uncompiled=[right], eager=[wrong], inductor=[wrong])
+    compare_printed(walk)
+    assert walk.settle().stage is Stage.DYNAMO
+    assert not differing(lines_of(right), lines_of(right.replace("'", "")))
+    assert not differing(lines_of("it's 0.5, and that's all"), lines_of("it isn't 0.7, and that's all"))
+
+
 def test_a_changed_program_that_prints_them_still_is_no_way_round(begun: Callable[..., Walk]) -> None:
     walk = begun(uncompiled=[RIGHT])
     compare_printed(walk)

@@ -139,6 +139,50 @@ def test_a_class_is_dissolved_although_its_defaults_are_left_that_nothing_reads(
         assert not results(text.replace(*change), flattening.propose)
 
 
+ENGINE = """\
+import torch
+
+class Engine:
+    def __init__(self, scorer, depth=2):
+        self.scorer = scorer
+        self.fast = torch.compile(scorer.score)
+
+    def serve(self, x):
+        return self.fast(x) - self.scorer.score(x)
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "above"),
+    [
+        ("engine = Engine(Scorer())\n", "scorer = Scorer()\n"),
+        ("scorer = Scorer()\nengine = Engine(scorer)\n", "scorer = Scorer()\n"),
+        ("engine = Engine(depth=4, scorer=Scorer())\n", "depth = 4\nscorer = Scorer()\n"),
+    ],
+)
+def test_a_class_whose_instance_is_given_things_becomes_functions(made, above):
+    functions = "import torch\ndef serve(x):\n    return fast(x) - scorer.score(x)\n"
+    expected = functions + above + "fast = torch.compile(scorer.score)\nserve(3)\n"
+    found = results(ENGINE + made + "engine.serve(3)\n", flattening.propose)
+    assert expected in [text.replace("\n\n", "\n") for text in found]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("Engine(Scorer())", "Engine(*made)"),
+        ("Engine(Scorer())", "Engine(Scorer(), 2, 3)"),
+        ("engine =", "scorer = 3\nengine ="),  # another thing has the name
+        ("self.scorer = scorer", "self.scorer = scorer.best"),  # the parameter is read below, and is not the attribute
+        ("self.fast =", "scorer = scorer.best; self.fast ="),
+    ],
+)
+def test_a_class_stays_where_what_it_is_given_has_no_name_of_its_own(change):
+    text = ENGINE + "engine = Engine(Scorer())\nengine.serve(3)\n"
+    assert results(text, flattening.propose) and not results(text.replace(*change), flattening.propose)
+
+
 BATCHES = """
 def batches(n):
     g = seeded(n)

@@ -13,7 +13,7 @@ from triage.judge.signature import signature_of
 from triage.locate import comparing
 from triage.locate.conclude import rung_that_shows
 from triage.locate.walk import Walk
-from triage.locate.which_value import Above, begin_above, tell_what_is_wrong_there
+from triage.locate.which_value import Above, begin_above, tell_what_is_wrong_there, told_of
 from triage.model.accuracy import WrongResult
 from triage.model.outcome import AgentNotes, CompileCall, Outcome, RaisedException
 from triage.model.rungs import LADDER
@@ -81,6 +81,24 @@ def test_values_that_begin_on_one_rung_are_one_failure_as_far_as_is_known(locate
     walk = located(Machine((PHASE, "inductor"), (THUMBNAIL, "inductor")))
     assert not tell_what_is_wrong_there(walk)
     assert begin_above(walk) == () and begins_above((), LADDER[-1]) is None
+
+
+def test_a_value_that_is_wrong_on_the_rung_to_blame_alone_is_told_of(located: Callable[[Machine], Walk]) -> None:
+    """The script as it is makes another one wrong, in another way."""
+
+    class Changing(Machine):
+        def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
+            self.wrongs = ((PHASE, "aot_eager"),) if request.rung in (None, "inductor") else ((THUMBNAIL, "aot_eager"),)
+            return super().__call__(request, cancel)
+
+    walk = located(Changing())
+    tell_what_is_wrong_there(walk)
+    found = walk.conclusion()
+    assert found.stage is Stage.AOT_AUTOGRAD and found.signature is not None and found.there is not None
+    assert (found.signature.wrong, found.there.wrong) == (PHASE.wrongness, THUMBNAIL.wrongness)
+    assert told_of(walk).notes.wrong == THUMBNAIL
+    usual = located(Machine((PHASE, "aot_eager")))
+    assert told_of(usual) is usual.compared
 
 
 def test_where_more_is_wrong_than_is_looked_at_nothing_is_said_to_be_right(located: Callable[[Machine], Walk]) -> None:

@@ -165,6 +165,7 @@ def _values(case: GraphCase) -> Iterator[Question]:
         item
         for item in tensors(case)
         if item.gradient_of is None and item.meta is not None and is_floating(item.meta.dtype)
+        if item.meta.lazy != "zero"  # it has no values
     ]
     # Integers and masks keep what they hold: drawn ones are indices out of range and labels that do not exist.
     kept = any(item.meta is not None and not is_floating(item.meta.dtype) for item in tensors(case))

@@ -28,6 +28,9 @@ _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.\d*|\.\d+)(?:e[-+]?\d+)?|\d+e[-+]?\d+|nan|inf)(?!\w|\.\d)", re.IGNORECASE
 )
 _ANY_NUMBER = re.compile(r"[-+]?\.?\d[\w.+-]*|\b(?:nan|inf)\b", re.IGNORECASE)
+# Words in quotes are values, as numbers are: of a list of them it does not tell a line how many there are.
+_QUOTED = re.compile(r"(?<!\w)(?:'[^']*'|\"[^\"]*\")(?!\w)")
+_LIST_OF_WORDS = re.compile(r"\['(?:, ')*\]")
 # Times, rates, sizes and what is counted of the compiler are others in each run, or in each that compiles.
 _MEASURED = re.compile(
     r"\d ?(?:[mµun]?s|secs?|seconds?|min|minutes?|h|x|[KMGT]i?B|[kMG]?Hz|\w+/s(?:ec)?)\b|0x[0-9a-f]|"
@@ -56,7 +59,8 @@ def lines_of(text: str) -> Lines:
         numbers = tuple(float(number) for number in _NUMBER.findall(line))
         if not numbers or _MEASURED.search(line):
             continue
-        shape = "".join(_ANY_NUMBER.sub("#", line).split())  # a sign takes the place of a space
+        words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", line))
+        shape = "".join(_ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
         counts[shape] = counts.get(shape, 0) + 1
         found[shape, counts[shape]] = Line(line.strip(), numbers)
     return found

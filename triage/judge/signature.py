@@ -29,7 +29,7 @@ from triage.judge.skeleton import (
     unwrap_text,
     without_explanation,
 )
-from triage.model.accuracy import Wrongness
+from triage.model.accuracy import TYPE, Wrongness
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.places import in_packages
 from triage.model.stage import OutcomeKind
@@ -250,7 +250,8 @@ def headline(kind: str, message: str) -> str:
 
 def in_short(signature: FailureSignature) -> str:
     """Type and what its message says first, as they stand in a table or within a sentence."""
-    return headline(signature.exception_type, clip(first_words(signature.message), 120))
+    kind = "a wrong result" if signature.exception_type == TYPE else signature.exception_type
+    return headline(kind, clip(first_words(signature.message), 120))
 
 
 def _skeleton_of_end(detail: str) -> str:

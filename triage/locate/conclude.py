@@ -305,9 +305,25 @@ def _state(probes: Sequence[Probe]) -> bool | None:
 
 
 def _there(probes: Sequence[Probe], reported: FailureSignature) -> FailureSignature | None:
-    """What a rung fails with, where no run of it shows a failure that looks as reported."""
-    told = [probe.signature for probe in probes if probe.outcome.failed and probe.signature is not None]
-    return told[0] if told and not any(_looks_alike(each, reported) for each in told) else None
+    """What a rung fails with, where no run of it shows a failure that looks as reported.
+
+    The graph is asked for what the script as it is makes wrong; which value is wrong there the script tells.
+    """
+    failed = [probe for probe in probes if probe.outcome.failed and probe.signature is not None]
+    own = [probe for probe in failed if probe.on == "script"]
+    if any(_is_of_another_value(probe.signature, reported) for probe in own if probe.signature is not None):
+        failed = own
+    told = [probe.signature for probe in failed if probe.signature is not None]
+    alike = any(_looks_alike(each, reported) and not _is_of_another_value(each, reported) for each in told)
+    return told[0] if told and not alike else None
+
+
+def _is_of_another_value(found: FailureSignature, reported: FailureSignature) -> bool:
+    """Whether comparing tells another output to be wrong, and something else of it."""
+    one, other = found.wrong, reported.wrong
+    if one is None or other is None or one.place != other.place or one.where == other.where:
+        return False
+    return one.place == "output" and found.skeleton != reported.skeleton
 
 
 def _shows(probes: Sequence[Probe], reported: FailureSignature) -> bool:

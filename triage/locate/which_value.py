@@ -53,6 +53,15 @@ def tell_what_is_wrong_there(walk: Walk) -> bool:
     return True
 
 
+def told_of(walk: Walk) -> Probe | None:
+    """The run whose wrong value is told: of the script as it is, but where another is wrong on the rung to blame, one of that."""
+    found = walk.conclusion()
+    if found.there is None or found.there.wrong is None or found.failing is None:
+        return walk.compared
+    there = [probe for probe in walk.evidence.get(found.failing.name, ()) if probe.signature == found.there]
+    return next((probe for probe in there if probe.notes.wrong is not None), walk.compared)
+
+
 def begin_above(walk: Walk) -> tuple[Above, ...]:
     """The other wrong values of that call which are right on the rung to blame, as far as rungs above it were seen."""
     failing = walk.conclusion().failing

@@ -14,7 +14,7 @@ from triage.culprit.operation import operator_name
 from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
 from triage.locate.which_graph import Apart
-from triage.locate.which_value import Above
+from triage.locate.which_value import Above, told_of
 from triage.model.accuracy import Rounding, WrongResult
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode
@@ -36,7 +36,7 @@ NOT_COMPARED_AFTER = (
 
 def accuracy_facts(found: Findings) -> dict[str, Any] | None:
     """The report's `accuracy`; None where nothing was compared. Numbers that JSON does not have are strings."""
-    probe = found.walk.checked or found.walk.compared
+    probe = found.walk.checked or told_of(found.walk)
     if probe is None:
         return None
     notes = probe.notes

@@ -36,11 +36,12 @@ class _Flat:
         self._methods = [item for item in node.body if isinstance(item, ast.FunctionDef)]
         self._called = next((item.name for item in self._methods if item.name in _CALLED), None)
         self._names: dict[str, str] = {}
+        self._given: dict[str, str] = {}  # parameters of __init__, and what the call gives for them
 
     def edits(self) -> list[Edit]:
         """Nothing where the class is more than functions and values, or its instance is used as an object."""
         made = self._only_instance()
-        if made is None or not self._is_flat():
+        if made is None or not self._is_given(made) or not self._is_flat():
             return []
         selves = [self._edits_of_method(method) for method in self._methods]
         uses = self._edits_of_uses(made)
@@ -52,21 +53,56 @@ class _Flat:
         statement = self._script.statement_of(made)
         place = self._script.lines_span(statement)[0]
         body = "".join(self._text(item, inner) for item in self._node.body if getattr(item, "name", "") != "__init__")
-        setup = "".join(
-            self._text(item, inner) for method in self._methods if method.name == "__init__" for item in method.body
-        )
+        setup = "".join(f"{name} = {value}\n" for name, value in self._given.items() if name != value)
+        setup += "".join(self._text(item, inner) for method in self._constructor for item in method.body)
         if isinstance(statement, ast.Assign) and statement.value is made:
             whole = Edit(*self._script.lines_span(statement), setup)
             return [Edit(start, end, body), whole, *uses]
         return [Edit(start, end, body), Edit(place, place, setup), *uses]
 
     def _only_instance(self) -> ast.Call | None:
-        """The only use of the class's name: a call without arguments in a statement of the module."""
+        """The only use of the class's name: a call in a statement of the module."""
         uses = [place.node for place in self._seen.reads(self._node.name)]
         call = self._script.parents.get(uses[0]) if len(uses) == 1 else None
-        if not isinstance(call, ast.Call) or call.func is not uses[0] or call.args or call.keywords:
+        if not isinstance(call, ast.Call) or call.func is not uses[0]:
             return None
         return call if self._script.parents[self._script.statement_of(call)] is self._script.tree else None
+
+    @property
+    def _constructor(self) -> list[ast.FunctionDef]:
+        return [method for method in self._methods if method.name == "__init__"]
+
+    def _is_given(self, made: ast.Call) -> bool:
+        """What the call gives can stand above the body, by the names of the parameters, which nothing else has."""
+        if not made.args and not made.keywords:
+            return True
+        if len(self._constructor) != 1 or any(isinstance(item, ast.Starred) for item in made.args):
+            return False
+        arguments = self._constructor[0].args
+        positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][1:]
+        names = {*positional, *(argument.arg for argument in arguments.kwonlyargs)}
+        pairs = [*zip(positional, made.args, strict=False), *((item.arg, item.value) for item in made.keywords)]
+        for name, value in pairs:
+            text = self._script.source(value)
+            if name not in names or name in KNOWN or (name != text and self._seen.of(name)):
+                return False
+            self._given[name] = f"({text})" if "\n" in text else text
+        return len(made.args) <= len(positional)
+
+    def _keeps(self, item: ast.stmt) -> str | None:
+        """The parameter of a `self.width = width`: the attribute is the parameter, if nothing else binds either."""
+        if not isinstance(item, ast.Assign) or len(item.targets) > 1 or not isinstance(item.value, ast.Name):
+            return None
+        target, name, method = item.targets[0], item.value.id, self._constructor[0]
+        if name not in self._given or not isinstance(target, ast.Attribute) or target.attr != name:
+            return None
+        stored = [
+            node
+            for node in ast.walk(self._node)
+            if isinstance(node, ast.Attribute) and node.attr == name and not isinstance(node.ctx, ast.Load)
+        ]
+        bound = [place for place in self._seen.of(name, self._seen.scope_at(method)) if place.binds]
+        return name if self._is_self(method, target.value) and len(stored) == len(bound) == 1 else None
 
     def _is_flat(self) -> bool:
         """Its attributes get names that nothing has yet, and only `__init__` sets them."""
@@ -76,7 +112,8 @@ class _Flat:
                 named = any(isinstance(mark, ast.Name) for mark in item.decorator_list)  # property, staticmethod
                 if special or named or not item.args.args:
                     return False
-                if item.name == "__init__" and len(self._left_alone(item)) < len(all_arguments(item.args)) - 1:
+                settled = self._left_alone(item) | self._given.keys()
+                if item.name == "__init__" and len(settled) < len(all_arguments(item.args)) - 1:
                     return False
             elif not isinstance(item, ast.Assign) or not isinstance(item.targets[0], ast.Name):
                 return False
@@ -91,7 +128,11 @@ class _Flat:
                     if method.name != "__init__":
                         return False
                     attributes.add(node.attr)
+        kept = {self._keeps(item) for method in self._constructor for item in method.body}
         for name in attributes:
+            if name in kept:
+                self._names[name] = name
+                continue
             short = "f" if name in _CALLED and "f" not in self._taken else name
             if short.startswith("__") or short in KNOWN or self._seen.of(name):
                 return False
@@ -114,19 +155,20 @@ class _Flat:
         edits = [Edit(script.span(first)[0], self._after_parameter(first))]
         name = script.text.index(method.name, script.span(method)[0] + len("def"))
         edits.append(Edit(name, name + len(method.name), self._names.get(method.name, method.name)))
+        gone = [item for item in method.body if _calls_super(item) or (self._given and self._keeps(item))]
         for place in self._seen.of(first.arg, scope):
             above = script.parents.get(place.node)
-            if place.binds:
+            if place.binds or script.statement_of(place.node) in gone:
                 continue
             if not isinstance(above, ast.Attribute) or above.attr not in self._names:
                 return None
             edits.append(Edit(*script.span(above), self._names[above.attr]))
-        edits += [Edit(*script.lines_span(item)) for item in method.body if _calls_super(item)]
-        rest = [item for item in method.body if not _calls_super(item)]
+        edits += [Edit(*script.lines_span(item)) for item in gone]
+        rest = [item for item in method.body if item not in gone]
         named = [item for part in rest for item in ast.walk(part) if isinstance(item, ast.Name) and item.id == "super"]
         shadowed = {argument.arg for argument in method.args.args} | scope.bound
         if method.name == "__init__":
-            shadowed -= self._left_alone(method)
+            shadowed -= self._left_alone(method) | {self._keeps(item) for item in method.body if self._given}
         return None if named or shadowed & set(self._names.values()) else edits
 
     def _after_parameter(self, first: ast.arg) -> int:
