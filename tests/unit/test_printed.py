@@ -110,6 +110,17 @@ def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..
     )  # told elsewhere
 
 
+def test_what_there_is_no_time_to_ask_is_told(begun: Callable[..., Walk], monkeypatch: pytest.MonkeyPatch) -> None:
+    walk = begun(uncompiled=[RIGHT])
+    monkeypatch.setattr(type(walk.session.clock), "left", lambda clock: 1.5 * walk.start.outcome.seconds)
+    assert worth_reading(walk)
+    told = compare_printed(walk)
+    assert (
+        "it prints `step 0: loss 1.13` where the uncompiled run prints `step 0: loss 0.25`; there was no time" in told
+    )
+    assert walk.conclusion().symptom is Symptom.NONE and len(walk.seen["uncompiled"]) == 1
+
+
 def test_nothing_is_noted_of_a_script_that_prints_the_same(begun: Callable[..., Walk]) -> None:
     walk = begun(uncompiled=[WRONG])
     assert compare_printed(walk) == "" and note_of_others(walk, Symptom.NONE) == ""

@@ -29,7 +29,8 @@ _GROWN = (
     "(torch._inductor.config.fallback_random = True gives eager's)"
 )
 MAY_BE = {Symptom.NONE: f"That is a wrong value, or {_GROWN}", Symptom.ROUNDING: f"That is {_GROWN}"}
-RUNS = 6  # what asking may take, in runs of the script: more than is left of a budget is not begun
+NO_TIME = "there was no time to ask whether that hangs on the compiler. With a longer --budget it is asked."
+MORE_RUNS = 2  # compiled, and as many uncompiled: what asking takes beyond the first look
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,13 @@ def worth_reading(walk: Visits) -> bool:
         return False
     if first.outcome.kind is not OutcomeKind.OK or first.notes.distributed:
         return False
-    return bool(_printed(first)) and walk.session.clock.left() > RUNS * first.outcome.seconds
+    return bool(_printed(first)) and walk.session.clock.left() > first.outcome.seconds
 
 
 def compare_printed(walk: Visits) -> str:
-    """Make what is printed the failure, where it is wrong with Dynamo alone; what hangs on NumPy alone is a note."""
+    """Make what is printed the failure, where it is wrong with Dynamo alone; what hangs on NumPy alone is a note, and what there
+    was no time to ask.
+    """
     top, dynamo = walk.own_rung, next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
     if not _uncompiled(walk, 1):
         return ""
@@ -69,6 +72,9 @@ def compare_printed(walk: Visits) -> str:
     others = differing(one, mine)
     if not others:
         return ""
+    seconds = walk.start.outcome.seconds + walk.seen[UNCOMPILED.name][0].outcome.seconds
+    if walk.session.clock.left() < MORE_RUNS * seconds:
+        return f"The script raises nothing, but {words_of(one, mine, others[0])}; {NO_TIME}"
     walk.session.emit(
         "engine_step", text=f"{words_of(one, mine, others[0])}: asking whether that hangs on the compiler"
     )
