@@ -79,6 +79,27 @@ def test_whatever_is_printed_otherwise_is_the_failure() -> None:
     assert oracle.judge(ended("", OutcomeKind.CRASH)).verdict is Verdict.UNRESOLVED
 
 
+@pytest.mark.parametrize(
+    ("script", "candidate", "same"),
+    [
+        (("0.82", "0.0"), ("nan", "0.0"), False),  # rows that a smaller mask hides as a whole
+        (("nan", "0.0"), ("0.3", "0.0"), False),
+        (("nan", "0.0"), ("nan", "0.5"), True),
+        (("0.82 inf", "0.0 inf"), ("0.3", "0.0"), True),  # what both print is not what is wrong
+        (("0.82", "0.0"), ("inf nan 0.3", "inf nan 0.0"), True),
+    ],
+)
+def test_a_number_that_is_none_is_another_failure(
+    script: tuple[str, str], candidate: tuple[str, str], same: bool
+) -> None:
+    def wrong(pair: tuple[str, str]) -> CandidateResult:
+        return as_wrong(ended(WRONG), f"it prints `drift {pair[0]}` where the uncompiled run prints `drift {pair[1]}`")
+
+    signature = wrong(script).signature
+    assert signature is not None
+    assert PrintedOracle(signature).fails(wrong(candidate)) is same
+
+
 def test_the_final_text_compares_what_it_printed() -> None:
     text = (
         'import torch\n\ndef main():\n    for step in range(2):\n        print(f"step {step}: {f(step):.3f}", f(step).item())\n'

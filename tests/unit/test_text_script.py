@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from triage.judge.judgement import RefusedError
-from triage.reduce.text.checks.runners import needs_own_process
+from triage.reduce.text.checks.own_process import needs_own_process
 from triage.reduce.text.code.names import Occurrences, undefined
 from triage.reduce.text.code.script import Edit, Script, readable
 from triage.reduce.text.code.shape import plain, shaped

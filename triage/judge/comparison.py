@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from triage.judge.judgement import CandidateResult, Judgement, another_failure, without_failure
 from triage.judge.likeness import same_failure, same_wrongness
 from triage.judge.oracle import SignatureOracle
+from triage.judge.printed import is_no_number
 from triage.judge.signature import FailureSignature, is_user_frame, torch_frame
 from triage.model import accuracy
 from triage.model.outcome import RaisedException
@@ -127,14 +128,16 @@ class FirstComparisonOracle:
 class PrintedOracle:
     """Judges texts that print other numbers than uncompiled, which whoever runs them has to see, or compare them at their end.
 
-    `signature` is the script's failure, for the record: what a text prints is in the words of its own.
+    `signature` is the script's failure: what a text prints is in the words of its own, but a NaN is no number that is another.
     """
 
     signature: FailureSignature
 
     def fails(self, result: CandidateResult) -> bool:
         error = result.outcome.exception
-        return error is not None and (error.phase == accuracy.PRINTED or _is_added_comparison(error))
+        if error is None or not (error.phase == accuracy.PRINTED or _is_added_comparison(error)):
+            return False
+        return is_no_number(error.message) == is_no_number(self.signature.message)
 
     def judge(self, result: CandidateResult) -> Judgement:
         if result.compiled and self.fails(result):

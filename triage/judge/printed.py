@@ -40,6 +40,12 @@ _MEASURED = re.compile(
 )
 
 
+_BOTH = (  # what `words_of` tells, and what torch.testing.assert_close says of two numbers
+    re.compile(r"it prints `(.*)` where the uncompiled run prints `(.*)`", re.DOTALL),
+    re.compile(r"Expected (\S+) but got (\S+?)\.?(?:\s|$)"),
+)
+
+
 class Line(NamedTuple):
     """A line that was printed, and the numbers in it that are no integers."""
 
@@ -105,6 +111,21 @@ def words_of(uncompiled: Lines, compiled: Lines, key: Key) -> str:
     """What is wrong, by this line of both."""
     one, other = (clip(lines[key].text, MOST_WORDS) for lines in (compiled, uncompiled))
     return f"it prints `{one}` where the uncompiled run prints `{other}`"
+
+
+def is_no_number(message: str) -> bool:
+    """Whether, by what is said of two runs, one has a NaN or an infinity where the other has something else.
+
+    >>> is_no_number("Expected 0.0 but got nan. Absolute difference: nan"), is_no_number("Expected 0.0 but got 0.82.")
+    (True, False)
+    """
+    told = next(filter(None, (pattern.search(message) for pattern in _BOTH)), None)
+    if told is None:
+        return False
+    pairs = zip(
+        *(map(float, _NUMBER.findall(text)) for text in told.groups()), strict=False
+    )  # long lines are cut short
+    return any(_differ(*pair, REPEATS) for pair in pairs if not all(map(math.isfinite, pair)))
 
 
 def otherwise(outcome: Outcome, words: str) -> Outcome:

@@ -6,7 +6,6 @@ fail for a reason of its own. So whoever fails the same way is run once more wit
 
 from __future__ import annotations
 
-import ast
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -21,12 +20,11 @@ from triage.judge.printed import REPEATS, agreeing, as_wrong, differing, lines_o
 from triage.judge.signature import FailureSignature, signature_of_raised
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
-from triage.model.syntax import parse
 from triage.probe.launch import Cancel
 from triage.reduce.text.checks.contract import Contracts
 from triage.reduce.text.checks.left_files import LeftFiles
+from triage.reduce.text.checks.own_process import needs_own_process
 from triage.reduce.text.checks.reached import OwnFailure, with_harmless
-from triage.reduce.text.code.nodes import bound_name
 from triage.trial.facts import not_run
 from triage.trial.fresh import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.trial.interface import CandidateRunner
@@ -34,9 +32,6 @@ from triage.trial.limits import meets_others
 from triage.trial.pool import Query, RunnerView, ask
 
 CONFINE = "TRIAGE_CONFINE"
-# Modules whose users start processes, handle signals, or talk to other ranks: not in a fork of a warm interpreter.
-_OWN_PROCESS = ("multiprocessing", "concurrent.futures.process", "signal", "torch.distributed", "torch.multiprocessing")
-_OWN_PROCESS_CALLS = ("fork", "forkpty", "set_wakeup_fd", "ProcessPoolExecutor")
 
 
 def _fails_with(signature: FailureSignature, result: CandidateResult) -> bool:
@@ -188,32 +183,3 @@ class _ConfinedRunner(FreshProcessRunner):
             return run_fresh(query, self.python, directory, cancel, extra_env=env, neutral=self.neutral)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
-
-
-def needs_own_process(text: str) -> bool:
-    """Whether a script must not share a process with others: it forks, handles signals, or is one rank of many.
-
-    A variable may well be called `signal`.
-    """
-    nodes = list(ast.walk(parse(text)))
-    imports = (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
-    modules = {bound_name(alias) for node in imports for alias in node.names}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Attribute):
-            name = ast.unparse(node)
-            names = [name] if name.split(".")[0] in modules else []
-        elif isinstance(node, ast.keyword) and node.arg == "num_workers":
-            if not (isinstance(node.value, ast.Constant) and not node.value.value):
-                return True
-            continue
-        else:
-            continue
-        if any(name == known or name.startswith(known + ".") for name in names for known in _OWN_PROCESS):
-            return True
-        if any(name.rsplit(".", 1)[-1] in _OWN_PROCESS_CALLS for name in names):
-            return True
-    return False
