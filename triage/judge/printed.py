@@ -122,10 +122,9 @@ def is_no_number(message: str) -> bool:
     told = next(filter(None, (pattern.search(message) for pattern in _BOTH)), None)
     if told is None:
         return False
-    pairs = zip(
-        *(map(float, _NUMBER.findall(text)) for text in told.groups()), strict=False
-    )  # long lines are cut short
-    return any(_differ(*pair, REPEATS) for pair in pairs if not all(map(math.isfinite, pair)))
+    one, other = (map(float, _NUMBER.findall(text)) for text in told.groups())
+    pairs = zip(one, other, strict=False)  # long lines are cut short
+    return any(_differ(a, b, REPEATS) for a, b in pairs if not (math.isfinite(a) and math.isfinite(b)))
 
 
 def otherwise(outcome: Outcome, words: str) -> Outcome:
