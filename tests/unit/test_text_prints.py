@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from triage.judge.comparison import PrintedOracle
+from triage.judge.comparison import PrintedOracle, SameNumbers
 from triage.judge.judgement import CandidateResult
+from triage.judge.oracle import SignatureOracle
 from triage.judge.printed import as_wrong, judged_beside
-from triage.model.outcome import AgentNotes, Outcome
+from triage.judge.signature import signature_of
+from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.launch import Cancel
 from triage.reduce.text.checks.runners import PrintedRunner
@@ -129,3 +131,16 @@ def test_the_list_of_values_takes_no_name_of_the_script() -> None:
 @pytest.mark.parametrize("said", [None, "", "[nan]\n", "[tensor(1.)]\n", "loss 0.5\n"])
 def test_without_numbers_of_the_uncompiled_run_nothing_is_compared(said: str | None) -> None:
     assert not list(compared_at_the_end(Script("import torch\nprint(f(1).item())\n"), lambda text: said))
+
+
+def test_a_check_of_the_scripts_own_sees_no_nan_where_it_saw_a_number() -> None:
+    def failed(distance: str) -> CandidateResult:
+        message = f"Tensor-likes are not close!\n\nGreatest absolute difference: {distance} at index (0,) (up to 1e-05 allowed)"
+        outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("AssertionError", message))
+        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True)
+
+    for script, candidate, same in (("0.3", "0.5", True), ("0.3", "nan", False), ("nan", "nan", True)):
+        signature = failed(script).signature
+        assert signature is not None
+        oracle = SameNumbers(SignatureOracle(signature), signature)
+        assert (oracle.judge(failed(candidate)).verdict is Verdict.SAME_FAILURE) is same

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from triage.judge.judgement import CandidateResult, Judgement, another_failure, without_failure
+from triage.judge.judgement import CandidateResult, Judgement, Oracle, another_failure, without_failure
 from triage.judge.likeness import same_failure, same_wrongness
 from triage.judge.oracle import SignatureOracle
 from triage.judge.printed import is_no_number
@@ -144,6 +144,26 @@ class PrintedOracle:
             return Judgement(Verdict.SAME_FAILURE, "its numbers are others than uncompiled")
         innocent = without_failure(result, "prints what it prints uncompiled")
         return another_failure(result, self.signature) if innocent is None else innocent
+
+
+@dataclass(frozen=True)
+class SameNumbers:
+    """An oracle whose failures have a NaN, or an infinity, for something else only where the script's check says so of its own.
+
+    A signature drops numbers: a row that a smaller mask hides as a whole is NaN, and no value that was another.
+    """
+
+    oracle: Oracle
+    signature: FailureSignature | None
+
+    def judge(self, result: CandidateResult) -> Judgement:
+        """As the oracle judges; unresolved where only one of the two has such a value."""
+        judgement, error = self.oracle.judge(result), result.outcome.exception
+        if judgement.verdict is not Verdict.SAME_FAILURE or error is None or self.signature is None:
+            return judgement
+        if is_no_number(error.message) == is_no_number(self.signature.message):
+            return judgement
+        return Judgement(Verdict.UNRESOLVED, "only one of script and candidate has a NaN, or an infinity, in it")
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ _BOTH = (  # what `words_of` tells, and what torch.testing.assert_close says of 
     re.compile(r"it prints `(.*)` where the uncompiled run prints `(.*)`", re.DOTALL),
     re.compile(r"Expected (\S+) but got (\S+?)\.?(?:\s|$)"),
 )
+_NO_DISTANCE = re.compile(r"Greatest absolute difference: (?:nan|inf)\b")  # of two tensors, as it says
 
 
 class Line(NamedTuple):
@@ -121,7 +122,7 @@ def is_no_number(message: str) -> bool:
     """
     told = next(filter(None, (pattern.search(message) for pattern in _BOTH)), None)
     if told is None:
-        return False
+        return _NO_DISTANCE.search(message) is not None
     one, other = (map(float, _NUMBER.findall(text)) for text in told.groups())
     pairs = zip(one, other, strict=False)  # long lines are cut short
     return any(_differ(a, b, REPEATS) for a, b in pairs if not (math.isfinite(a) and math.isfinite(b)))

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from triage.judge.asking import Budget
-from triage.judge.comparison import FirstComparisonOracle, PrintedOracle
+from triage.judge.comparison import FirstComparisonOracle, PrintedOracle, SameNumbers
 from triage.judge.dimensions import SameDimensions, differences
-from triage.judge.judgement import RefusedError
+from triage.judge.judgement import Oracle, RefusedError
 from triage.model.outcome import CompileCall, Frame, Outcome, RaisedException
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage
@@ -122,7 +122,8 @@ class SourceEngine:
                 return shown(Script(after_future(script, prelude)) if prelude else script)
 
             hidden = [*(["source"] if prelude or private else []), *(["digest"] if files.tolerated else [])]
-            oracle = SameDimensions(resources.oracle, differences(problem.signature))
+            oracle: Oracle = SameDimensions(resources.oracle, differences(problem.signature))
+            oracle = SameNumbers(oracle, problem.signature) if self.seen.own_check else oracle
             driver: Driver[Script] = Driver(
                 Resources(paired, oracle, limit, _without(resources.emit, *hidden)),
                 render,
