@@ -1,13 +1,15 @@
 """One call of a compiled graph, judged in this process: nothing of it reaches the program, and it is judged as it was made."""
 
+import json
 import math
 import operator
 import sys
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from compared import LOW, call, compat, copies, judged, kept, leaf, memory, repeats, run, torch
+from compared import LOW, call, compat, copies, graphs, judged, kept, leaf, memory, repeats, run, torch
 
 
 def test_weights_that_were_cast_are_not_kept() -> None:
@@ -105,6 +107,19 @@ def test_what_a_graph_changes_of_what_it_holds_is_compared() -> None:
     assert [(facts["item"], facts["kind"]) for facts in made.wrong(result, args)] == [
         ("calls after the call", "values")
     ]
+
+
+def test_a_wrong_graph_is_captured_with_what_it_held_before_the_call() -> None:
+    program, args, texts = counting(), (torch.zeros(3),), []
+    channel = SimpleNamespace(put=lambda name, text: texts.append(text))
+    recorder = SimpleNamespace(config={"capture": True}, compile_settings=dict, channel=channel)
+    made = call.Call(torch, program, kept.Kept(torch, program), args, False)
+    program(*args)
+    graph = {"id": "0/0", "inputs": list(args), "backend": {}}
+    graphs.Comparer(torch, recorder, {})._written(made.kept, graph, made, "graph.json")
+    (held,) = [each["data"] for each in json.loads(texts[0])["inputs"] if each["name"] == "calls"]
+    assert held == [0.0]
+    assert program.calls.item() == 1
 
 
 def put(place: int) -> Any:

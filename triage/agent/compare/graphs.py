@@ -203,7 +203,11 @@ class Comparer:
         """The graph with the values of this call, as data; and the gradients it was sent, where one that it gave is wrong."""
         if not self.recorder.config.get("capture"):
             return None
-        case = self._described(kept, graph, call.inputs())
+        put_back = kept.begun(call.held)
+        try:
+            case = self._described(kept, graph, call.inputs())
+        finally:
+            put_back()
         if backward:
             case["inputs"] += described(case, call.runner.sent)
         return self.recorder.channel.put(file, json.dumps(case))

@@ -107,7 +107,8 @@ class Runner:
     def _taken(self, arguments, held):
         """What a call may read and change, as (name, tensor): arguments, and what the graph holds (parameters of optimizers)."""
         given = zip(self.names, arguments)  # noqa: B905 - not in Python 3.9
-        return [(name, item) for name, item in [*given, *held] if isinstance(item, self.torch.Tensor)]
+        plain = [(name, item) for name, item in held if values.is_real(item) and item.layout == self.torch.strided]
+        return [*((name, item) for name, item in given if isinstance(item, self.torch.Tensor)), *plain]
 
     def _gather(self, result, taken):
         given = Given()
