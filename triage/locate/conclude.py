@@ -309,11 +309,10 @@ def _there(probes: Sequence[Probe], reported: FailureSignature) -> FailureSignat
 
     The graph is asked for what the script as it is makes wrong; which value is wrong there the script tells.
     """
-    failed = [probe for probe in probes if probe.outcome.failed and probe.signature is not None]
-    own = [probe for probe in failed if probe.on == "script"]
-    if any(_is_of_another_value(probe.signature, reported) for probe in own if probe.signature is not None):
-        failed = own
-    told = [probe.signature for probe in failed if probe.signature is not None]
+    failed = [(probe.on, probe.signature) for probe in probes if probe.outcome.failed and probe.signature is not None]
+    own = [signature for on, signature in failed if on == "script"]
+    another = any(_is_of_another_value(each, reported) for each in own)
+    told = own if another else [signature for _, signature in failed]
     alike = any(_looks_alike(each, reported) and not _is_of_another_value(each, reported) for each in told)
     return told[0] if told and not alike else None
 

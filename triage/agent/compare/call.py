@@ -371,11 +371,8 @@ class Call:
         return self._only(self.runner.run(module, held=self.kept.named(module), **how))
 
     def _compiled(self, mode=None):
-        put_back = self.kept.begun(self.held)
-        try:
+        with self.kept.begun(self.held):
             return self.runner.run(self.compiled, mode=mode, held=self.kept.named(self.kept.gm))
-        finally:
-            put_back()
 
     def _reference(self):
         try:

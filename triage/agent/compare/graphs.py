@@ -203,11 +203,8 @@ class Comparer:
         """The graph with the values of this call, as data; and the gradients it was sent, where one that it gave is wrong."""
         if not self.recorder.config.get("capture"):
             return None
-        put_back = kept.begun(call.held)
-        try:
+        with kept.begun(call.held):
             case = self._described(kept, graph, call.inputs())
-        finally:
-            put_back()
         if backward:
             case["inputs"] += described(case, call.runner.sent)
         return self.recorder.channel.put(file, json.dumps(case))

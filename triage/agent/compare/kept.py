@@ -4,6 +4,7 @@ Dropout is switched off in the graph that is compiled and in the one that is kep
 be compared, everything behind them can.
 """
 
+import contextlib
 import copy
 import re
 
@@ -92,11 +93,15 @@ class Kept:
         attributes = [(name, tensor) for _, name, tensor in _attributes(self.torch, module)]
         return [*module.named_parameters(), *module.named_buffers(), *attributes]
 
+    @contextlib.contextmanager
     def begun(self, held):
-        """Give what the compiled graph holds these values. A function that puts back what is there now, for the program."""
+        """Inside, what the compiled graph holds has these values; afterwards those of now, for the program."""
         now = self.held()
         self._put(self.gm, held)
-        return lambda: self._put(self.gm, now)
+        try:
+            yield
+        finally:
+            self._put(self.gm, now)
 
     def _put(self, module, held):
         for (_, tensor), (_, value) in zip(self.named(module), held):  # noqa: B905 - not in Python 3.9

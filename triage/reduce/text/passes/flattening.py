@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 from triage.reduce.text.code.names import KNOWN, Occurrences
 from triage.reduce.text.code.nodes import all_arguments, defaults_of
@@ -89,11 +90,17 @@ class _Flat:
             self._given[name] = f"({text})" if "\n" in text else text
         return len(made.args) <= len(positional)
 
-    def _keeps(self, item: ast.stmt) -> str | None:
+    @cached_property
+    def _kept(self) -> dict[ast.stmt, str]:
+        """Statements `self.width = width` of `__init__`, each with the parameter that the attribute is."""
+        pairs = ((item, self._keeps(method, item)) for method in self._constructor for item in method.body)
+        return {item: name for item, name in pairs if name is not None}
+
+    def _keeps(self, method: ast.FunctionDef, item: ast.stmt) -> str | None:
         """The parameter of a `self.width = width`: the attribute is the parameter, if nothing else binds either."""
         if not isinstance(item, ast.Assign) or len(item.targets) > 1 or not isinstance(item.value, ast.Name):
             return None
-        target, name, method = item.targets[0], item.value.id, self._constructor[0]
+        target, name = item.targets[0], item.value.id
         if name not in self._given or not isinstance(target, ast.Attribute) or target.attr != name:
             return None
         stored = [
@@ -128,9 +135,8 @@ class _Flat:
                     if method.name != "__init__":
                         return False
                     attributes.add(node.attr)
-        kept = {self._keeps(item) for method in self._constructor for item in method.body}
         for name in attributes:
-            if name in kept:
+            if name in self._kept.values():
                 self._names[name] = name
                 continue
             short = "f" if name in _CALLED and "f" not in self._taken else name
@@ -155,7 +161,7 @@ class _Flat:
         edits = [Edit(script.span(first)[0], self._after_parameter(first))]
         name = script.text.index(method.name, script.span(method)[0] + len("def"))
         edits.append(Edit(name, name + len(method.name), self._names.get(method.name, method.name)))
-        gone = [item for item in method.body if _calls_super(item) or (self._given and self._keeps(item))]
+        gone = [item for item in method.body if _calls_super(item) or item in self._kept]
         for place in self._seen.of(first.arg, scope):
             above = script.parents.get(place.node)
             if place.binds or script.statement_of(place.node) in gone:
@@ -168,7 +174,7 @@ class _Flat:
         named = [item for part in rest for item in ast.walk(part) if isinstance(item, ast.Name) and item.id == "super"]
         shadowed = {argument.arg for argument in method.args.args} | scope.bound
         if method.name == "__init__":
-            shadowed -= self._left_alone(method) | {self._keeps(item) for item in method.body if self._given}
+            shadowed -= self._left_alone(method) | set(self._kept.values())
         return None if named or shadowed & set(self._names.values()) else edits
 
     def _after_parameter(self, first: ast.arg) -> int:
