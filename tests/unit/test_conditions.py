@@ -74,6 +74,20 @@ def test_a_batch_of_one():
     assert not any("at least" in told for told in needed)
 
 
+def test_of_two_bounds_the_nearer_is_told():
+    batch = case([tensor("x", 9, 4)], [node("y", "torch.relu", "%x", out=meta(9, 4))], "%y")
+    rows, needed, _ = asked(batch, lambda source: not re.search(r"\b[18], 4\b", source))
+    assert rows["1 instead of 9 as the size of the first dimension"] == "ok", rows
+    assert [told for told in needed if "first dimension" in told] == ["the size of the first dimension is at least 9"]
+
+
+def test_a_size_between_two_that_fail_is_no_bound():
+    batch = case([tensor("x", 9, 4)], [node("y", "torch.relu", "%x", out=meta(9, 4))], "%y")
+    _, needed, _ = asked(batch, lambda source: not re.search(r"\b8, 4\b", source))
+    assert [told for told in needed if "first dimension" in told] == ["the size of the first dimension is not 8"]
+    assert needed["the size of the first dimension is not 8"] == "with 8 it passes, with 1, 18 it fails as well"
+
+
 def test_one_size_only():
     _, needed, _ = asked(GRAPH, lambda source: last_size(source) == 17)
     assert needed["the size of the last dimension is more than 16"] == "with 16 it passes"

@@ -252,25 +252,30 @@ def needed(outcomes: dict[Question, str]) -> Iterator[Condition]:
 
 
 def _bound(question: Size, outcome: str, outcomes: dict[Question, str]) -> Iterator[Condition]:
-    """What a size must be: told at the smaller one, together with what the larger one did."""
-    smaller = question.other < question.extent
-    larger = next(
-        (
-            answer
-            for other, answer in outcomes.items()
-            if isinstance(other, Size) and other.extent == question.extent and other.other > other.extent
-        ),
-        None,
-    )
+    """What a size must be, told with what the other sizes did: no bound that another one implies, or that one of them breaks."""
     if outcome != "ok":
         return
-    if not smaller:
-        yield Condition(f"{question.where} is less than {question.other}", f"with {question.other} it passes")
-    elif larger == "same_failure" and question.other == question.extent - 1:
-        told = f"with {question.other} it passes, with {2 * question.extent} it fails as well"
-        yield Condition(f"{question.where} is at least {question.extent}", told)
+    sizes = {
+        each.other: answer
+        for each, answer in outcomes.items()
+        if isinstance(each, Size) and each.extent == question.extent
+    }
+    size, extent, where = question.other, question.extent, question.where
+    if size > extent:
+        yield Condition(f"{where} is less than {size}", f"with {size} it passes")
+        return
+    if any(size < other < extent and sizes[other] == "ok" for other in sizes):
+        return  # that one is the nearer bound
+    failing = [other for other, answer in sizes.items() if answer == "same_failure"]
+    below, above = [other for other in failing if other < size], [other for other in failing if other > extent]
+    if below:
+        told = f"with {size} it passes, with {', '.join(map(str, sorted(failing)))} it fails as well"
+        yield Condition(f"{where} is not {size}", told)
+    elif above and size == extent - 1:
+        told = f"with {size} it passes, with {above[0]} it fails as well"
+        yield Condition(f"{where} is at least {extent}", told)
     else:
-        yield Condition(f"{question.where} is more than {question.other}", f"with {question.other} it passes")
+        yield Condition(f"{where} is more than {size}", f"with {size} it passes")
 
 
 def varied(outcomes: dict[Question, str]) -> Iterator[str]:
