@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from _pytest import runner
 from walk_machine import Machine, error, walk_of
 
 from triage.agent.hooks import testrunners
@@ -104,6 +105,44 @@ def test_pytest_runs_the_one_that_is_asked_for() -> None:
     assert collected(TEST, "a", TEST, "b") == ([TEST], ["a", "b"], 1)
     assert collected(None, "a", TEST) == (["a", TEST], [], 2)
     assert collected("gone", "a", TEST) == (["a", TEST], [], 2)
+
+
+def recorded(tell: Callable[[], object]) -> list[tuple[type[BaseException], str]]:
+    """What the agent records of a test that does this, under pytest."""
+
+    class CallInfo(runner.CallInfo):
+        pass
+
+    def call_and_report() -> SimpleNamespace:
+        call = CallInfo.from_call(tell, when="call", reraise=(KeyboardInterrupt,))
+        skipped = call.excinfo is not None and isinstance(call.excinfo.value, pytest.skip.Exception)
+        return SimpleNamespace(nodeid=TEST, failed=call.excinfo is not None and not skipped)
+
+    said: list[tuple[type[BaseException], str]] = []
+    module = SimpleNamespace(CallInfo=CallInfo, call_and_report=call_and_report)
+    watching = SimpleNamespace(raised=lambda error, phase, test: said.append((type(error), test)))
+    testrunners.patch_pytest(module, watching)
+    module.call_and_report()
+    return said
+
+
+def nothing_is_raised() -> None:
+    with pytest.raises(ValueError, match="too long"):
+        len("")
+
+
+@pytest.mark.parametrize(
+    ("tell", "kind"),
+    [
+        (lambda: int("x"), ValueError),
+        (nothing_is_raised, pytest.fail.Exception),  # no Exception for Python
+        (lambda: pytest.fail("they differ"), pytest.fail.Exception),
+        (lambda: pytest.skip("no GPU"), None),
+        (lambda: len(""), None),
+    ],
+)
+def test_a_failing_test_tells_what_ended_it(tell: Callable[[], object], kind: type[BaseException] | None) -> None:
+    assert recorded(tell) == ([] if kind is None else [(kind, TEST)])
 
 
 def unittests(only: str | None) -> tuple[list[str], int]:

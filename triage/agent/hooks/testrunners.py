@@ -1,6 +1,7 @@
 """Failing tests: pytest and unittest catch the exception, so it is recorded where they report it.
 
 An expected failure (`xfail`, `expectedFailure`) is no failure of the program. What pytest remembers of a session stays as it is.
+What it raises itself (`pytest.fail`, a `pytest.raises` in which nothing was raised) is no `Exception`.
 """
 
 import functools
@@ -24,7 +25,7 @@ def patch_pytest(module, recorder):
         report = call_and_report(*args, **kwargs)
         call, raised.call = raised.call, None
         found = getattr(call, "excinfo", None)  # only now: a unittest.TestCase keeps its own until the report is made
-        if found is not None and isinstance(found.value, Exception) and getattr(report, "failed", False):
+        if found is not None and getattr(report, "failed", False):
             recorder.raised(found.value, "test", test=str(getattr(report, "nodeid", "")))
         return report
 
@@ -117,7 +118,7 @@ def _recording(method, recorder):
     @functools.wraps(method)
     def recorded(self, test, *rest):
         error = rest[-1][1] if rest and isinstance(rest[-1], tuple) else None
-        if isinstance(error, Exception):
+        if isinstance(error, BaseException):
             recorder.raised(error, "test", test=_name(test))
         return method(self, test, *rest)
 
