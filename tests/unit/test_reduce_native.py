@@ -15,6 +15,7 @@ from triage.judge.judgement import RefusedError
 from triage.judge.oracle import SignatureOracle
 from triage.model.graphcase import Context, GraphCase, GraphInput
 from triage.model.outcome import Outcome
+from triage.model.stage import OutcomeKind
 from triage.reduce.graph import engine as graph_engine
 from triage.reduce.graph.engine import NativeEngine, printed
 from triage.reduce.graph.starts import starts
@@ -235,6 +236,20 @@ def test_the_graph_of_the_users_calls_comes_first_and_the_aten_graph_stands_in_f
     assert runner.asked[0].level == "dynamo"
     assert found.graph.level == "aten"
     assert any("ATen" in note for note in found.notes)
+
+
+def test_a_graph_that_keeps_the_books_of_torch_func_comes_after_the_aten_graph():
+    enters = op("level", "torch._functorch.predispatch._jvp_increment_nesting", out=M)
+    dual = op("dual", "torch._functorch.predispatch._make_dual", "%x", "%x", out=M)
+    levels = case([tensor("x", 4)], [enters, dual, op("y", "torch.lerp", "%dual", "%x", 0.5, out=M)], "y")
+    aten = replace(model(), level="aten")
+    found, runner = reduce(target("torch.lerp"), levels, aten)
+    assert isinstance(found, Reduction) and found.graph.level == "aten"
+    assert {asked.level for asked in runner.asked} == {"aten"}
+    told = "the graph of the user's own calls keeps the books of `torch.func`, by private calls."
+    assert f"Reduced from the graph of ATen operators; {told}" in found.notes
+    wrong = problem(levels, aten, kind=OutcomeKind.WRONG_RESULT)
+    assert [group[0].candidate.case.level for group in starts(wrong, None)] == ["dynamo", "aten"]
 
 
 def test_candidates_run_on_the_lowest_rung_that_fails():

@@ -29,7 +29,7 @@ from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.removal import removable, thinned
 from triage.reduce.graph.search import every_kind, from_whole, small_first
 from triage.reduce.graph.shrink import Shrinker
-from triage.reduce.graph.starts import Start, starts
+from triage.reduce.graph.starts import Start, lowered_first, starts
 from triage.reduce.graph.wiring import Wiring
 from triage.reduce.interface import Course, NoReduction, Problem, Reduction, SiblingScript, header_of
 from triage.reduce.printing.literals import numbers_in
@@ -295,9 +295,9 @@ class _Reducing:
         if best.case.prepared and best.case.preamble:
             notes.append(OWN_BACKEND if best.case.backend_code else PREPARED)
         if best.case.level != "dynamo":
-            notes.append(
-                "Reduced from the graph of ATen operators; the graph of the user's own calls did not fail alone."
-            )
+            books = any(lowered_first(self._problem, case) for case in self._problem.cases)
+            why = "keeps the books of `torch.func`, by private calls" if books else "did not fail alone"
+            notes.append(f"Reduced from the graph of ATen operators; the graph of the user's own calls {why}.")
         return notes
 
 

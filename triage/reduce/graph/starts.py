@@ -1,7 +1,7 @@
 """What the captured graphs are turned into before they are searched: candidates, most promising first.
 
-The Dynamo-level graph comes before the ATen one, since its reproducer is what a person would write. Recorded values stand
-back behind synthetic ones unless the failure is a wrong result, which they tend to trigger. Every candidate is set to the
+The Dynamo-level graph comes before the ATen one, since its reproducer is what a person would write; not so where it keeps the
+books of `torch.func` by private calls, which every slice of it needs. Recorded values stand back behind synthetic ones unless the failure is a wrong result, which they tend to trigger. Every candidate is set to the
 backend of the lowest rung that fails, unless that is the program's own; modes and options only make sense to Inductor.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from triage.judge.device import compiled_calls, is_asynchronous
 from triage.judge.judgement import RefusedError
+from triage.model.effects import is_transform
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS, knows_modes
 from triage.model.stage import OutcomeKind
@@ -32,8 +33,16 @@ class Start:
 
 def starts(problem: Problem, form: Form | None) -> list[tuple[Start, ...]]:
     """For each captured graph, the candidates to begin with."""
-    ordered = sorted(problem.cases, key=lambda case: case.level != "dynamo")
+    ordered = sorted(problem.cases, key=lambda case: (case.level != "dynamo") + 2 * lowered_first(problem, case))
     return [tuple(_starts(problem, case, form)) for case in ordered]
+
+
+def lowered_first(problem: Problem, case: GraphCase) -> bool:
+    """Whether the graph of ATen operators is asked before this one.
+
+    It has no levels, batch dimensions or dual numbers any more. What a wrong result is known by are names of Dynamo's graph.
+    """
+    return problem.signature.kind is not OutcomeKind.WRONG_RESULT and any(map(is_transform, case.nodes))
 
 
 def form_for(problem: Problem, case: GraphCase) -> Form:
