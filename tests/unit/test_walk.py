@@ -196,6 +196,30 @@ def test_a_rung_that_really_fails_otherwise_keeps_its_failure(walk: Callable[...
     assert all(probe.outcome.failed for probe in found.seen["aot_eager"])
 
 
+class Handles(Machine):
+    """Its program handles what is raised on the lower rungs, and ends well there."""
+
+    def __call__(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = super().__call__(request, cancel)
+        if found.outcome.exception is None or not found.outcome.exception.swallowed:
+            return found
+        outcome = (
+            Outcome(OutcomeKind.OK, 1.0, 0) if request.rung == "uncompiled" else replace(found.outcome, exit_code=0)
+        )
+        return replace(found, outcome=outcome, signature=signature_of(outcome))
+
+
+def test_what_the_program_handles_uncompiled_too_is_asked_once(walk: Callable[..., Walk]) -> None:
+    refused = replace(error("aot_eager", "targets between 0 and 1", phase="call"), swallowed=True)
+    lower = {rung: itertools.repeat(refused) for rung in ("uncompiled", "eager", "aot_eager")}
+    own = RaisedException(
+        "AssertionError", "nothing was raised", (Frame("/home/ann/check.py", 3, "main"),), phase="uncaught"
+    )
+    machine = Handles({**lower, **{rung: itertools.repeat(own) for rung in RUNGS[3:]}})
+    assert go(walk(machine, jobs=2)).stage is Stage.DECOMP_PARTITION
+    assert [name for name in machine.visited() if name.endswith("-alone")] == []
+
+
 def test_a_program_with_ranks_runs_one_at_a_time(walk: Callable[..., Walk]) -> None:
     found = walk(Machine({}), jobs=4)
     assert found.jobs() == 4

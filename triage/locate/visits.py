@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
 from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
+from triage.locate.conclude import discount, expected_exceptions
 from triage.locate.lateness import SILENT_SECONDS, STILL_FACTOR
 from triage.locate.leftovers import AS_IT_IS, fails_otherwise, looks_alike
 from triage.locate.runs import Runs, ended_facts
@@ -99,7 +100,7 @@ class Visits(Runs):
         `beside`: others ran when it did. `alone_at_once`: it is asked again, alone, as soon as they have ended.
         """
         idle = self.compiled_nothing(rung, probe)
-        otherwise = fails_otherwise(probe, self.start)
+        otherwise = self._fails_otherwise(probe)
         by_chance = otherwise and probe.outcome.kind is OutcomeKind.HANG
         in_the_way = by_chance or (beside and (idle or otherwise))
         says_nothing = not in_the_way and self._says_nothing(rung, probe)
@@ -211,7 +212,7 @@ class Visits(Runs):
         """
         if self.compiled_nothing(rung, probe):
             return self._passed_by(rung, probe)
-        if not fails_otherwise(probe, self.start):
+        if not self._fails_otherwise(probe):
             return False
         if self.spoiled is None and rung is UNCOMPILED and not self._began_again:
             self._began_again = True
@@ -228,6 +229,10 @@ class Visits(Runs):
             return False
         self.met[rung.name] = probe
         return True
+
+    def _fails_otherwise(self, probe: Probe) -> bool:
+        """What the program meets and handles uncompiled, too, is no failure: it may be what a check of its own asks for."""
+        return fails_otherwise(discount(probe, expected_exceptions(self.seen)), self.start)
 
     def _until_alike(self, probe: Probe) -> float:
         """The seconds within which the script as it is would fail as this run did: one that hangs is not waited for again."""
