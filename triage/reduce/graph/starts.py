@@ -1,8 +1,9 @@
 """What the captured graphs are turned into before they are searched: candidates, most promising first.
 
 The Dynamo-level graph comes before the ATen one, since its reproducer is what a person would write; not so where it keeps the
-books of `torch.func` by private calls, which every slice of it needs. Recorded values stand back behind synthetic ones unless the failure is a wrong result, which they tend to trigger. Every candidate is set to the
-backend of the lowest rung that fails, unless that is the program's own; modes and options only make sense to Inductor.
+books of `torch.func` by private calls, which every slice of it needs. Recorded values stand back behind synthetic ones unless
+the failure is a wrong result, which they tend to trigger. Every candidate is set to the backend of the lowest rung that fails,
+unless that is the program's own; modes and options only make sense to Inductor.
 """
 
 from __future__ import annotations
