@@ -226,6 +226,14 @@ def test_a_runner_that_was_closed_makes_no_directory(monkeypatch: pytest.MonkeyP
     assert runner.look("", "x") is None and not list(tmp_path.iterdir())
 
 
+def test_after_the_budget_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    runner = ForkServerRunner(sys.executable, jobs=1)
+    runner.until(time.monotonic() - 1.0)
+    assert runner.look("", "x") is None and not list(tmp_path.iterdir())
+    runner.close()
+
+
 def ended(words: list[str]) -> int:
     with pytest.raises(SystemExit) as caught:
         app.main(words)

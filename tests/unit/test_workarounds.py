@@ -156,3 +156,13 @@ def test_the_terminal_says_which_way_round_leaves_nothing_compiled(
     way = WayRound("Decorate `f`", "function", cost=cost)
     show_result(RunResult(replace(REPORT, ways_round=(way,)), tmp_path, 0), quiet=False, as_json=False)
     assert ("nothing is compiled" in capsys.readouterr().out) is (cost == "nothing is compiled any more")
+
+
+@pytest.mark.parametrize(("numbers", "shown"), [(20, True), (5000, False)])
+def test_a_reproducer_full_of_numbers_does_not_fill_the_terminal(
+    numbers: int, shown: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "repro.py").write_text(f"x = torch.tensor({[0.125] * numbers})\n")
+    show_result(RunResult(REPORT, tmp_path, 0), quiet=False, as_json=False)
+    told = capsys.readouterr().out
+    assert ("0.125" in told) is shown and "reproducer" in told

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from triage.model.own_code import OperatorCheck
     from triage.stories.run import RunResult
 
-MOST_LINES_SHOWN = 30  # of a reproducer, on the terminal; the file has them all
+# Of a reproducer, on the terminal; the file has all of it. One line may hold thousands of recorded numbers.
+MOST_LINES_SHOWN, MOST_CHARACTERS_SHOWN = 30, 4000
 
 
 def tell_finished(directory: Path) -> None:
@@ -32,8 +33,9 @@ def show_result(done: RunResult, *, quiet: bool, as_json: bool) -> None:
     source = done.directory / "repro.py"
     made = done.report.reproducer
     if made is not None and made.lines <= MOST_LINES_SHOWN and source.exists():
-        # Outside the box, and unwrapped: ready to copy.
-        sys.stdout.write(f"\n{source.read_text(encoding='utf-8').rstrip()}\n")
+        text = source.read_text(encoding="utf-8").rstrip()
+        if len(text) <= MOST_CHARACTERS_SHOWN:
+            sys.stdout.write(f"\n{text}\n")  # outside the box, and unwrapped: ready to copy
 
 
 def _panel(done: RunResult) -> Any:

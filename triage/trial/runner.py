@@ -165,7 +165,8 @@ class ForkServerRunner(PooledRunner):
 
     def look(self, source: str, file: str, *, timeout: float = LOOK_SECONDS) -> str | None:
         """What a script that uses no compiler leaves in a file of its working directory; None where it leaves nothing."""
-        server = self._running_server()
+        timeout = min(timeout, self._end - time.monotonic())
+        server = self._running_server() if timeout > 0 else None
         if server is None:
             return None
         directory = self._new_directory()
