@@ -364,3 +364,29 @@ def test_what_the_program_asked_for_at_its_end_is_done_where_it_is_ended_early(
     )
     assert (done.returncode, done.stdout) == (status, "unlocked\n"), done.stderr
     assert ("stopped_early" in [event["e"] for event in events(tmp_path)]) == (status == 0)
+
+
+FORKS = """
+hook = importlib.import_module(f"{boot.PACKAGE}.hooks.hook")
+import multiprocessing, os
+hook._before_leaving(watched)
+def work():
+    watched.calls += 2
+watched.calls = 3
+workers = [multiprocessing.get_context("fork").Process(target=work), multiprocessing.get_context("fork").Process(target=print)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+watched.calls += 1
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+@pytest.mark.parametrize("ends", ["os._exit(0)", "watched.end()\nos._exit(0)"])
+def test_what_forked_workers_counted_is_known_and_counts_once(tmp_path: Path, ends: str) -> None:
+    """They end by `os._exit`, as programs may, too: where only workers compiled, nothing was said to be."""
+    subprocess.run(
+        [sys.executable, "-c", LEAVES + FORKS + ends, str(tmp_path)], capture_output=True, timeout=60, check=True
+    )
+    assert sorted(event["calls"] for event in events(tmp_path) if event["e"] == "end") == [2, 4]

@@ -21,7 +21,11 @@ class Channel:
         self._pid = None
         self._written = 0
         self.hushed = False  # nothing is said any more
-        self._lock = threading.Lock()
+        self.forked()
+
+    def forked(self):
+        """The lock may be another thread's, which the child has not. In a handler of a signal it may be this thread's own."""
+        self._lock = threading.RLock()
 
     def say(self, kind, **facts):
         """Append one event of this kind."""

@@ -177,6 +177,22 @@ def _last_words(recorder, ours):
 
     threading._shutdown = main_thread_ended
     atexit.register(at_exit)
+    _before_leaving(recorder)
+
+
+def _before_leaving(recorder):
+    """What was counted is told before `os._exit`, too: no exit handler runs in a program that ends so, as forked workers do."""
+    leave = os._exit
+
+    def leaving(status):
+        try:
+            recorder.tell_totals()
+        finally:
+            leave(status)
+
+    os._exit = leaving
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=recorder.forked)
 
 
 def note_stacks(config):

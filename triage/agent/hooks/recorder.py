@@ -50,6 +50,7 @@ class Recorder:
         self.hushed = False  # the program was told to end
         self._began = time.monotonic()
         self._steps = {"calls": Steps(), "backwards": Steps()}
+        self._told = None  # the totals of which this process, or before the fork its parent, has told
         self._pid = os.getpid()
         self._local = threading.local()
 
@@ -57,7 +58,13 @@ class Recorder:
         """Go on in a copy of the process as if this were another probe, which has come as far as this one."""
         self.config, self.running, self.forced = config, running, True
         self.channel.directory = config["channel"]
+        self._told = None
         self._pid = os.getpid()
+
+    def forked(self):
+        """In a child of the program's: what was counted until now is told by its parent."""
+        self.channel.forked()
+        self._told = self._totals()
 
     # -- exceptions ---------------------------------------------------------------------------------------------
 
@@ -267,15 +274,29 @@ class Recorder:
         return not child and rank() is None
 
     def end(self):
-        """Totals, as far as this torch counts them."""
+        """All that is known at the end only."""
         for tell in self.at_end:
             tell()
-        breaks = recompiles = 0
-        self._tell_steps()
         share = gpu.share()
         if share is not None:
             self.channel.say("device", share=share)
-        passes = {
+        self.tell_totals()
+
+    def tell_totals(self):
+        """What was counted and not told yet: at the end, or before `os._exit`, with which a forked worker ends, too."""
+        totals, known = self._totals(), self._told or {}
+        more = {name: max(0, total - known.get(name, 0)) for name, total in totals.items()}
+        if self._told is None or any(more.values()):
+            self._tell_steps()
+            self.channel.say("end", **more)
+        self._told = totals
+
+    def _totals(self):
+        """As far as this torch counts them."""
+        totals = {
+            "graphs": self.graphs,
+            "graph_breaks": 0,
+            "recompiles": 0,
             "calls": self.calls,
             "backwards": self.backwards,
             "compared": self.comparer.calls if self.comparer is not None else 0,
@@ -283,16 +304,11 @@ class Recorder:
         utils = sys.modules.get("torch._dynamo.utils")
         counters = getattr(utils, "counters", None)
         if counters is not None:
-            breaks = sum(counters.get("graph_break", {}).values())
             failures = getattr(utils, "guard_failures", {})
-            recompiles = sum(len(entries) for entries in dict(failures).values()) if failures else 0
-            frames = counters.get("stats", {})
-            self.channel.say(
-                "end", graphs=frames.get("unique_graphs", self.graphs), graph_breaks=breaks, recompiles=recompiles,
-                **passes,
-            )  # fmt: skip
-        else:
-            self.channel.say("end", graphs=self.graphs, graph_breaks=0, recompiles=0, **passes)
+            totals["graphs"] = counters.get("stats", {}).get("unique_graphs", self.graphs)
+            totals["graph_breaks"] = sum(counters.get("graph_break", {}).values())
+            totals["recompiles"] = sum(len(entries) for entries in dict(failures).values()) if failures else 0
+        return totals
 
     def _tell_steps(self):
         calls, backwards = self._steps["calls"], self._steps["backwards"]
