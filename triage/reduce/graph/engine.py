@@ -316,8 +316,10 @@ def _passing(source: str, neighbour: Neighbour) -> str:
 def told_of_values(case: GraphCase) -> str:
     """How much of the program's data is in the reproducer; empty where nothing is."""
     tables = [list(numbers_in(item.data)) for item in case.inputs if item.recorded]
-    kept = sum(1 for flat in tables for number in flat if repr(number) != repr(ground(flat)))
-    kept += sum(ground(flat) not in (0, 1) for flat in tables)
+    kept = 0
+    for flat in tables:
+        one = ground(flat)  # counts all of them: once
+        kept += sum(repr(number) != repr(one) for number in flat) + (one not in (0, 1))
     kept += sum(item.fill.startswith("full:") and "float(" not in item.fill for item in case.inputs)
     return (
         f"Its inputs hold {kept} value{'s' if kept != 1 else ''} that the script had, perhaps rounded." if kept else ""
