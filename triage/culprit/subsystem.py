@@ -65,13 +65,27 @@ def search_parts(source: str, inquiry: Inquiry, *, refused: bool = False) -> Sea
     asking = PartQueries(source, inquiry)
     known = known_settings(inquiry.runner)
     result, files = asking.telling(counting(source), (COUNTS,), "all")
-    if result == "ok":  # nothing was switched off yet: such runs show nothing (the program brings a backend of its own)
-        return None
+    if result == "ok":
+        return _not_in_such_runs(asking, switches, known)
     counts = applications(files.get(COUNTS, "")) if result == "same_failure" else {}
     untold = UNTOLD if result == "same_failure" else NOT_COUNTED
     search = _Search(asking, switches, known, counts, refused=refused, untold=untold)
     search.walk()
     return search.result()
+
+
+def _not_in_such_runs(
+    asking: PartQueries, switches: Sequence[Switch], known: Mapping[str, str] | None
+) -> Searched | None:
+    """Where the run that counts passes, and nothing was switched off yet: such runs show nothing of the parts.
+
+    The program brings a backend of its own, or a graph that a cache hands on is to blame: such runs compile each graph anew. What
+    is asked by an option alone may still be told.
+    """
+    search = _Search(asking, [switch for switch in switches if switch.late], known, {}, untold=NOT_COUNTED)
+    search.walk()
+    found = search.result()
+    return found if found.search.names else None
 
 
 def narrowest(passing: Sequence[Switch]) -> tuple[str, ...]:
