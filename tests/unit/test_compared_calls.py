@@ -109,6 +109,30 @@ def test_what_a_graph_changes_of_what_it_holds_is_compared() -> None:
     ]
 
 
+class Doubled(torch.autograd.Function):
+    """Of its backward pass twice what it should be."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return 2 * gradient
+
+
+def test_a_sparse_gradient_is_compared() -> None:
+    """That of an embedding's weight may be all that a program's check looks at."""
+
+    def rows(numbers: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.embedding(numbers, weight, sparse=True)
+
+    program, args = of(rows), (torch.tensor([1, 2, 1]), leaf(4, 3))
+    for compiled, wrong in ((rows, []), (lambda i, w: Doubled.apply(rows(i, w)), [("gradient of y", "values")])):
+        made = call.Call(torch, compiled, kept.Kept(torch, program), args, True)
+        assert [(facts["item"], facts["kind"]) for facts in made.wrong(compiled(*args), args)] == wrong
+
+
 def test_a_wrong_graph_is_captured_with_what_it_held_before_the_call() -> None:
     program, args, texts = counting(), (torch.zeros(3),), []
     channel = SimpleNamespace(put=lambda name, text: texts.append(text))

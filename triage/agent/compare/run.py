@@ -145,6 +145,8 @@ class Runner:
             allow_unused=True,
         )
         for (name, leaf), gradient in zip(leaves, found):  # noqa: B905 - not in Python 3.9
+            if gradient is not None and gradient.is_sparse:
+                gradient = gradient.to_dense()  # of an embedding's weight
             if gradient is not None and gradient.layout == self.torch.strided:
                 given.tensors[name] = _kept(self.torch, gradient)
             elif gradient is None:
