@@ -56,7 +56,9 @@ def silent(kind: str, **facts: object) -> None:
     pass
 
 
-def result_of(text: str, folder: Path, *needed: str, emit: Callable[..., None] = silent) -> Reduction | NoReduction:
+def result_of(
+    text: str, folder: Path, *needed: str, emit: Callable[..., None] = silent, module: str = "__main__"
+) -> Reduction | NoReduction:
     files = LeftFiles()
     runner = LeavingRunner(files)
 
@@ -67,7 +69,7 @@ def result_of(text: str, folder: Path, *needed: str, emit: Callable[..., None] =
         )
         return Bench(driver, Search(driver, 1, Unlimited()), lambda script: script.text, lambda script: script.text)
 
-    trace = Trace({"__main__": Module("__main__", text)} if text else {})
+    trace = Trace({module: Module(module, text)} if text else {})
     around = Around(folder, folder, None, False, emit)
     asked = KnownFailure(0, (), "eager")
     return Reducing(bench, Validity(), lambda: trace, asked, around, lambda: None, files).run()
@@ -118,3 +120,12 @@ def test_texts_that_could_not_be_run_are_no_texts_that_do_not_fail(tmp_path: Pat
     found = result_of("x = 1\n", tmp_path)
     assert isinstance(found, NoReduction)
     assert found.reason == "no text made of it gave an answer (1 text was tried; could not be run: no process)"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("", "no file of the program was seen"), (LOGS, "could be made a script that runs by itself")]
+)
+def test_what_was_executed_and_is_no_script_was_seen_all_the_same(text: str, told: str, tmp_path: Path) -> None:
+    """A test is a module that a runner imports."""
+    found = result_of(text, tmp_path, module="test_logs")
+    assert isinstance(found, NoReduction) and told in found.reason

@@ -95,6 +95,7 @@ class Reducing:
         self._minimal = False
         self._answers: list[Judgement] = []  # on the texts to start from
         self._alone = False  # whether a failing call is known, and was among them
+        self._executed = False  # whether any of the program's own text was seen to be
 
     def _use(self, bench: Bench) -> None:
         """From now on candidates are tried on this one."""
@@ -152,6 +153,7 @@ class Reducing:
         data = data_of(trace, around.folder, around.cwd, around.stdin)
         texts = starts(without_data(trace, data.public), self.known, data.preludes())
         self._alone = bool(trace.calls or trace.moments)
+        self._executed = bool(trace.modules or trace.texts)
         if texts:
             self._tell_starts()
         found = self._first(texts)
@@ -318,6 +320,8 @@ class Reducing:
         tried = len(self._answers)
         if not tried and self.known.compared:
             return "no call of a compiled function could be written down"
+        if not tried and self._executed:
+            return "nothing that was executed could be made a script that runs by itself (a test may need its fixtures)"
         if not tried:
             return "no file of the program was seen to be executed, so there was no text to try"
         unjudged = [answer.reason for answer in self._answers if answer.verdict is Verdict.UNRESOLVED]
