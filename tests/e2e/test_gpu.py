@@ -108,3 +108,43 @@ def test_what_fails_when_a_cuda_graph_is_recorded_is_reduced_as_a_graph(triage: 
     made = report["reproducer"]
     assert made["verified"] and made["ops"] == 1
     assert "for _ in range(3):" in (triage.out / "repro.py").read_text()
+
+
+# The second call of each kind writes where the first one's result lies, which is kept.
+KEPT = """
+import torch
+
+encode = torch.compile(torch.nn.Linear(32, 32).cuda().eval(), mode="reduce-overhead")
+with torch.no_grad():
+    kept = [encode(torch.randn(4, 32, device="cuda")) for _ in range(5)]
+print(torch.stack(kept).norm().item())
+"""
+
+# The compiler runs where nothing may be copied to the GPU.
+RECORDED = """
+import torch
+
+net = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.GELU()).cuda().eval()
+model = torch.compile(net)
+x = torch.randn(8, 32, device="cuda")
+net(x)
+torch.cuda.synchronize()
+graph = torch.cuda.CUDAGraph()
+with torch.no_grad(), torch.cuda.graph(graph):
+    out = model(x)
+graph.replay()
+print(out.sum().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "cause"), [(KEPT, "cudagraph_output_overwritten"), (RECORDED, "compiled_while_recorded")]
+)
+def test_what_no_graph_shows_is_reduced_as_text(triage: Command, script: str, cause: str) -> None:
+    triage.script(script)
+    done = triage("run", "--quiet", "--out", "out", "train.py")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((triage.out / "report.json").read_text())
+    assert report["verdict"]["stage"] == "inductor"
+    assert report["known_cause"]["id"] == cause
+    assert report["reproducer"]["verified"]

@@ -141,6 +141,7 @@ def test_whole_numbers_are_made_by_their_range_where_values_are_compared(monkeyp
 
     class Tensor:
         layout, dtype, requires_grad, is_leaf, shape = "strided", small, False, True, (3, 4)
+        device = types.SimpleNamespace(type="cpu", index=None)
         min, max, numel = (lambda self: -3), (lambda self: 8), (lambda self: 12)
 
     kinds = dict.fromkeys(("uint8", "int16", "int32", "int64", "bool"), Kind("other"))
@@ -153,3 +154,8 @@ def test_whole_numbers_are_made_by_their_range_where_values_are_compared(monkeyp
     assert speller.spell(Tensor()) == "torch.zeros(3, 4, dtype=torch.int8)"
     speller.ranges = True
     assert speller.spell(Tensor()) == "torch.randint(-3, 9, (3, 4), dtype=torch.int8)"
+    Tensor.device = types.SimpleNamespace(type="cuda", index=0)
+    torch.cuda = types.SimpleNamespace(is_current_stream_capturing=lambda: False)
+    assert speller.spell(Tensor()) == 'torch.randint(-3, 9, (3, 4), dtype=torch.int8, device="cuda")'
+    torch.cuda.is_current_stream_capturing = lambda: True  # then it cannot be read
+    assert speller.spell(Tensor()) == 'torch.zeros(3, 4, dtype=torch.int8, device="cuda")'

@@ -91,6 +91,23 @@ def test_eager_that_rounds_often_is_not_wrong_itself() -> None:
     assert (told["eager_wrong"], told["spread"] > told["difference"] / 10) == (0, True)
 
 
+def test_eager_that_casts_where_the_graph_says_so_is_not_wrong_itself() -> None:
+    def cast(x: Any) -> tuple[Any, ...]:
+        return (torch.tanh(x).to(torch.bfloat16).float() * 3 + 1,)
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 32)
+    made, wrong = judged(lambda x: (torch.tanh(x) * 3 + 1,), cast, x)  # as a compiler that keeps the digits
+    told = made.rounding()
+    assert wrong == []
+    assert (told["eager_wrong"], told["eager_error"] > 1e-3, told["compiled_error"] < 1e-5) == (0, True, True)
+
+    # What is far off for another reason is so beside a cast as well.
+    made, wrong = judged(norm_in_float, lambda x: (norm(x)[0].to(torch.bfloat16).half(),), (x * 1000).half())
+    assert wrong == []
+    assert made.rounding()["eager_wrong"] > 0
+
+
 def test_eager_that_seldom_comes_over_a_step_is_not_wrong_itself() -> None:
     def stepped(x: Any) -> tuple[Any, ...]:
         return (torch.where(x + 1000 - 1000 > 0.55, 3.0, 1.0).to(x.dtype),)

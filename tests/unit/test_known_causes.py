@@ -162,6 +162,17 @@ def test_an_operator_of_the_programs_own_may_not_wait_while_it_is_recorded() -> 
         assert (found.id if found is not None else None) == cause
 
 
+def test_a_first_call_within_a_recording_is_the_programs_matter() -> None:
+    said = "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned."
+    for file, cause in (("torch/_dynamo/convert_frame.py", "compiled_while_recorded"), ("torch/_ops.py", None)):
+        inner = RaisedException("RuntimeError", said, frames=(Frame(f"/x/{file}", 2134, "__call__", ""),))
+        found = known_cause(
+            failed("BackendCompilerFailed", f"backend='inductor' raised:\nRuntimeError: {said}", inner=inner),
+            Stage.INDUCTOR,
+        )
+        assert (found.id if found is not None else None) == cause
+
+
 def test_memory_is_the_scripts_matter_only_without_the_compiler() -> None:
     full = Outcome(OutcomeKind.OOM, exception=RaisedException("torch.OutOfMemoryError", "CUDA out of memory."))
     found = known_cause(full, Stage.SCRIPT)

@@ -69,6 +69,12 @@ TRACING = replace(LOWERING, exception=RaisedException("torch._dynamo.exc.Unsuppo
 CHECK = raised("uncaught", OutcomeKind.WRONG_RESULT)  # the program's own assert_close
 COMPARED = raised(accuracy.PHASE, OutcomeKind.WRONG_RESULT)  # nobody noticed but the agent
 PRINTED = raised(accuracy.PRINTED, OutcomeKind.WRONG_RESULT)  # and nobody but who reads it
+OVERWRITTEN = replace(
+    LOWERING,
+    exception=RaisedException(
+        "RuntimeError", "Error: accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run."
+    ),
+)
 HANG = Outcome(OutcomeKind.HANG, 300.0, detail="inductor compiles")
 
 
@@ -120,6 +126,7 @@ def planned(conclusion: Conclusion, folder: Path, **more: Any) -> list[Any]:
             concluded(stage=Stage.BACKEND),
             [TEXT],
         ),  # nor can a graph's script be run, where the user's backend has no text
+        (concluded(OVERWRITTEN), [TEXT]),  # by how the program calls the graph, which does not fail by itself
         (concluded(CHECK), [GRAPHS, MINIFIER, TEXT]),
         (concluded(COMPARED), [GRAPHS]),  # the program's text never fails by itself
         (replace(concluded(), signature=None), []),

@@ -39,7 +39,8 @@ class Row:
 
     `through` is searched in the names of the files that a traceback goes through. `statement` is for a cure that is one line,
     the same in every program; it is tried on the script. `environment` says that the cause lies in the machine: whatever is
-    built there fails, and no line, operation or part of the compiler is to blame.
+    built there fails, and no line, operation or part of the compiler is to blame. `outside_graph`: that it lies in when and how
+    the program calls what is compiled, so that no graph fails by itself.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Row:
     kinds: tuple[OutcomeKind, ...] = (OutcomeKind.EXCEPTION,)
     statement: CureStatement | None = None
     environment: bool = False
+    outside_graph: bool = False
 
 
 TABLE: tuple[Row, ...] = (
@@ -320,6 +322,7 @@ TABLE: tuple[Row, ...] = (
         "Clone what is kept outside of the compiled function, or do without CUDA graphs "
         '(no mode="reduce-overhead"); torch.compiler.cudagraph_mark_step_begin() tells where an iteration begins.',
         f"{DOCS}/torch.compiler_cudagraph_trees.html",
+        outside_graph=True,
     ),
     Row(
         "cudagraph_operator_waits",
@@ -331,6 +334,18 @@ TABLE: tuple[Row, ...] = (
         'waiting, or do without CUDA graphs (no mode="reduce-overhead").',
         f"{DOCS}/torch.compiler_cudagraph_trees.html",
         through=r"\btorch/_library/custom_ops\.py$",
+    ),
+    Row(
+        "compiled_while_recorded",
+        (),
+        r"during CUDA graph capture|due to a previous error during capture|not permitted when stream is capturing",
+        "The first call of what torch.compile gave comes while the program records a CUDA graph, and the compiler does things on "
+        "the GPU (it copies, measures and waits) that no such graph can hold.",
+        "Call it a few times with inputs of that kind before the recording, on another stream as for each CUDA graph, or leave "
+        'the recording to torch.compile (mode="reduce-overhead").',
+        f"{DOCS}/notes/cuda.html#cuda-graphs",
+        through=r"\btorch/_dynamo/convert_frame\.py$",
+        outside_graph=True,
     ),
     Row(
         "cache_not_writable",

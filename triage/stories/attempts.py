@@ -21,6 +21,7 @@ from triage.reduce.printing.printer import Form
 from triage.reduce.text.engine import SECONDS, FailingRun, SourceEngine
 from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend
 from triage.stories.findings import Findings, GraphAnswer
+from triage.stories.known_cause import row_of
 from triage.stories.limits import HANG_SECONDS, repeats_for, seconds_for, start_seconds
 from triage.trial.driver import digest
 from triage.trial.interface import Resources
@@ -75,7 +76,8 @@ def attempts_for(
     if own_backend and not below_own_backend(found.cases):
         return of_text
     traced = conclusion.stage is Stage.DYNAMO or conclusion.signature.is_of_tracing  # no graph was made of what failed
-    if not found.cases or traced:
+    row = row_of(conclusion, found.walk.start)
+    if not found.cases or traced or (of_text and row is not None and row.outside_graph):
         return of_text
     judge, note = oracle, None
     if is_script_check(conclusion.outcome) or conclusion.wrong is not None:

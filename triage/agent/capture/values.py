@@ -12,6 +12,7 @@ import struct
 from typing import Any, Dict, List, Optional, Tuple
 
 from .. import compat
+from ..compat import gpu
 
 # Sizes that depend on data have no hint; any small number that is neither 0 nor 1 will do.
 UNBACKED_HINT = 4
@@ -194,14 +195,17 @@ def _scan(tensor: Any) -> Optional[Tuple[Any, Any]]:
 
 
 def is_real(tensor: Any) -> bool:
-    """Whether the tensor has values: neither fake, nor functional, nor on the meta device."""
+    """Whether the tensor has values that can be read: neither fake, nor functional, nor on the meta device.
+
+    Nor on a GPU while a CUDA graph is recorded, which reading would spoil.
+    """
     import torch
 
     plain = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.Tensor))
     if not is_tensor(tensor) or type(tensor) not in plain:
         return False
     try:
-        return tensor.device.type != "meta" and not compat.is_functional(tensor)
+        return gpu.can_read(tensor) and not compat.is_functional(tensor)
     except Exception:
         return False
 

@@ -155,9 +155,12 @@ class Call:
         """Of one of them. That eager's numbers are far off is said after as many runs as would blame the compiler."""
         varied = self._varied or ()
         told = roundoff.rounding(self.torch, name, *self._both, reference, varied)
-        if roundoff.FAR_OFF in told["eager_gives"] and varied:
-            more = [*varied, *self._second_round(name)]
-            told = roundoff.rounding(self.torch, name, *self._both, reference, more)
+        if roundoff.FAR_OFF in told["eager_gives"]:
+            cast = self._reference(casts=True)
+            told = roundoff.rounding(self.torch, name, *self._both, reference, varied, cast)
+            if roundoff.FAR_OFF in told["eager_gives"] and varied:
+                more = [*varied, *self._second_round(name)]
+                told = roundoff.rounding(self.torch, name, *self._both, reference, more, cast)
         return told
 
     def first_overflow(self):
@@ -374,10 +377,11 @@ class Call:
         with self.kept.begun(self.held):
             return self.runner.run(self.compiled, mode=mode, held=self.kept.named(self.kept.gm))
 
-    def _reference(self):
+    def _reference(self, casts=False):
+        """The call in double precision; `casts`: but where the graph itself asks for a dtype of fewer digits."""
         try:
             call = self._dice.doubled(self._drawn) if self._dice is not None else None
-            mode = modes.doubled(self.torch, call, self._is_single(), self._nexts) if self.measured else None
+            mode = modes.doubled(self.torch, call, self._is_single(), self._nexts, casts) if self.measured else None
             return self._eager(double=True, mode=mode)
         except Exception:  # no such kernel, or the graph needs its own precision
             return None

@@ -14,6 +14,7 @@ import json
 import threading
 import time
 
+from ..compat import gpu
 from . import roundoff
 from .call import Call
 from .incoming import Waiting, described
@@ -94,7 +95,7 @@ class Comparer:
         return getattr(self.busy, "now", False)
 
     def _wanted(self, graph_id, number):
-        if self.compares():
+        if self.compares() or gpu.records():
             return False
         if self._is_last(graph_id, number):
             return True

@@ -54,12 +54,12 @@ class NotDoubleError(Exception):
     """The graph means something else in double precision."""
 
 
-def doubled(torch, call=None, single=False, nexts=()):
+def doubled(torch, call=None, single=False, nexts=(), casts=False):
     """A mode in which every floating result is double (complex: of doubles).
 
     `call(func, args, kwargs, plain)` calls the operations in its stead; `plain` are the arguments as the graph has them. With
     `single` all in the graph is of single precision, so numbers are what eager makes of them (`scalars.py`). `nexts`: in which
-    dtypes eager looked for the number next to another, in order.
+    dtypes eager looked for the number next to another, in order. `casts`: what the graph casts to fewer digits has those alone.
     """
     left = list(nexts)
 
@@ -72,7 +72,9 @@ def doubled(torch, call=None, single=False, nexts=()):
         wide = _with_doubles(torch, args), _with_doubles(torch, kwargs)
         if single:
             wide = scalars.rounded(name_of(func), _is_exact(name_of(func), *wide), *wide)
-        return func(*wide[0], **wide[1]) if call is None else call(func, *wide, (args, kwargs))
+        result = func(*wide[0], **wide[1]) if call is None else call(func, *wide, (args, kwargs))
+        asked = kwargs.get("dtype") if casts and name_of(func) == "_to_copy" else None
+        return result.to(asked).to(result.dtype) if str(asked).split(".")[-1] in DOUBLE else result
 
     return compat.dispatching(in_double, whole=True)
 

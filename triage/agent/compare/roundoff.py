@@ -26,14 +26,14 @@ NOTHING = 1e-2  # a value that is so much smaller than the errors of both is non
 FAR_OFF = "numbers that are far off"
 
 
-def rounding(torch, name, eager, compiled, reference, varied=()):
+def rounding(torch, name, eager, compiled, reference, varied=(), cast=None):
     """How far apart they are, and how far each is from double precision where that is known; and where eager alone is wrong.
 
-    `varied` is what else eager may give, once rounded otherwise.
+    `varied` is what else eager may give, once rounded otherwise; `cast` is double precision but where the graph itself asks for
+    a dtype of fewer digits, which compiled code leaves out: so far its numbers may be off.
     """
     one, other = (measure.plain(torch, given.tensors[name]) for given in (eager, compiled))
-    exact = reference.tensors.get(name) if reference is not None else None
-    exact = measure.plain(torch, exact) if exact is not None and exact.shape == eager.tensors[name].shape else None
+    exact, cast = (_plain_of(torch, given, name, eager.tensors[name].shape) for given in (reference, cast))
     dtype = str(eager.tensors[name].dtype).split(".")[-1]
     steps = not is_float(eager.tensors[name])
     relative, absolute = (0.0, 1.0) if steps else DEFAULTS.get(rule.real_name(dtype), DEFAULTS["bfloat16"])
@@ -41,6 +41,9 @@ def rounding(torch, name, eager, compiled, reference, varied=()):
     varied = [given.tensors[name] for given in varied if name in given.tensors]
     varied = [item for item in varied if item.shape == eager.tensors[name].shape]
     spread = measure.spread(torch, eager.tensors[name], varied)
+    if exact is not None and cast is not None:
+        moved = measure.spread(torch, exact, [cast])
+        spread = moved if spread is None else spread.maximum(moved)
     alone = measure.eager_alone(torch, one, other, None if steps else exact, eager.tensors[name].dtype, spread)
     compiled_error = None if exact is None else _largest(measure.finite(torch, (other - exact).abs()))
     eager_error = None if exact is None else _largest(measure.finite(torch, (one - exact).abs()))
@@ -62,6 +65,11 @@ def rounding(torch, name, eager, compiled, reference, varied=()):
         and exact is not None
         and _largest(exact.abs()) < NOTHING * min(compiled_error, eager_error),
     }
+
+
+def _plain_of(torch, given, name, shape):
+    tensor = given.tensors.get(name) if given is not None else None
+    return measure.plain(torch, tensor) if tensor is not None and tensor.shape == shape else None
 
 
 def rank(told):

@@ -20,10 +20,22 @@ def free_bytes(device):
     return _asked(lambda cuda: int(cuda.mem_get_info(device)[0])) if device.type == "cuda" else None
 
 
+def records():
+    """Whether what the GPU is told now becomes part of a CUDA graph: whoever waits for it then, or reads from it, spoils that."""
+    cuda = sys.modules["torch"].cuda
+    return cuda.is_initialized() and cuda.is_current_stream_capturing()
+
+
+def can_read(tensor):
+    """Whether its values can be looked at now, as far as that hangs on where they lie."""
+    kind = tensor.device.type
+    return kind != "meta" and not (kind == "cuda" and records())
+
+
 def wait():
     """Until the GPU has done what it was told, where one is used. Raises what its kernels failed with."""
     cuda = sys.modules["torch"].cuda
-    if cuda.is_initialized():
+    if cuda.is_initialized() and not cuda.is_current_stream_capturing():
         cuda.synchronize()
 
 

@@ -206,15 +206,11 @@ class Speller(object):
             return self._definition(value)
         if self.flat and not _is_module(value) and getattr(value, "__dict__", None):
             return self._namespace(value, depth)
-        known = self.made.get(id(value))
-        text = known[2 if self.flat else 1] if known is not None and known[0] is value else None
-        if text is not None:
-            return text + (".eval()" if _is_module(value) and not value.training else "")
         if torch is not None and isinstance(value, torch.nn.Module):
-            try:
-                return self._module(torch, value, depth)
-            except UnspokenError:
-                return self._copied(value)
+            return self._module(torch, value, depth) + _moved(value)
+        text = self._known(value)
+        if text is not None:
+            return text
         kind = type(value)
         if kind.__module__ == "decimal":
             return '__import__("decimal").%r' % value
@@ -225,6 +221,11 @@ class Speller(object):
         if self._local(kind) and (not getattr(value, "__dict__", None) or isinstance(value, _test_case())):
             return "<<%s:%s>>()" % (home(kind.__module__), kind.__name__)
         return self._namespace(value, depth)
+
+    def _known(self, value):
+        """How it was constructed, where that was seen."""
+        known = self.made.get(id(value))
+        return known[2 if self.flat else 1] if known is not None and known[0] is value else None
 
     def _copied(self, value):
         """A module that nothing constructed is a copy, mostly (`copy.deepcopy`): as the last one of its class was made."""
@@ -254,28 +255,45 @@ class Speller(object):
         shape, dtype = tuple(value.shape), value.dtype
         text = ", ".join(str(int(size)) for size in shape) or "()"
         told = "" if dtype == torch.get_default_dtype() else ", dtype=%s" % dtype
-        grad = ", requires_grad=True" if value.requires_grad and value.is_leaf else ""
-        if value.numel() <= ELEMENTS and not dtype.is_complex and value.device.type != "meta":
+        device = value.device
+        where = ', device="%s"' % _name_of(device) if _is_elsewhere(device) else ""
+        where += ", requires_grad=True" if value.requires_grad and value.is_leaf else ""
+        # Reading would spoil a CUDA graph that is recorded now.
+        seen = device.type != "meta" and not (device.type == "cuda" and torch.cuda.is_current_stream_capturing())
+        if value.numel() <= ELEMENTS and not dtype.is_complex and seen:
             values = value.detach().cpu().tolist()
             if dtype == torch.int64 or dtype == torch.bool:
                 told = ""
             if value.numel() and not _has_odd(values):
-                made = "torch.tensor(%r%s%s)" % (values, told, grad)
+                made = "torch.tensor(%r%s%s)" % (values, told, where)
                 return "torch.nn.Parameter(%s)" % made if isinstance(value, torch.nn.Parameter) else made
         if dtype == torch.bool:
-            made = "torch.ones(%s, dtype=torch.bool)" % text
+            made = "torch.ones(%s, dtype=torch.bool%s)" % (text, where)
         elif dtype.is_floating_point or dtype.is_complex:
-            made = "torch.randn(%s%s%s)" % (text, told, grad)
+            made = "torch.randn(%s%s%s)" % (text, told, where)
         elif (
-            self.ranges and value.numel() and dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+            seen
+            and self.ranges
+            and value.numel()
+            and dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
         ):
             low, high = int(value.min()), int(value.max())
-            made = "torch.randint(%d, %d, %r, dtype=%s)" % (low, high + 1, shape, dtype)
+            made = "torch.randint(%d, %d, %r, dtype=%s%s)" % (low, high + 1, shape, dtype, where)
         else:
-            made = "torch.zeros(%s, dtype=%s)" % (text, dtype)
+            made = "torch.zeros(%s, dtype=%s%s)" % (text, dtype, where)
         return "torch.nn.Parameter(%s)" % made if isinstance(value, torch.nn.Parameter) else made
 
     def _module(self, torch, value, depth):
+        """A module, on the device where it was made."""
+        text = self._known(value)
+        if text is not None:
+            return text + ("" if value.training else ".eval()")
+        try:
+            return self._module_of_torch(torch, value, depth)
+        except UnspokenError:
+            return self._copied(value)
+
+    def _module_of_torch(self, torch, value, depth):
         """A module of torch.nn: its text is how it is made, for most of them."""
         kind = type(value)
         children = list(value.children())
@@ -287,7 +305,7 @@ class Speller(object):
         if not kind.__module__.startswith("torch.nn"):
             raise UnspokenError("a %s" % kind.__qualname__)
         if kind in (torch.nn.Sequential, torch.nn.ModuleList):
-            inner = ", ".join(self.spell(child, depth) for child in children)
+            inner = ", ".join(self._module(torch, child, depth) for child in children)
             text = "torch.nn.%s(%s)" % (kind.__name__, inner if kind is torch.nn.Sequential else "[%s]" % inner)
         elif children:
             raise UnspokenError("a %s" % kind.__qualname__)
@@ -352,6 +370,24 @@ def _unwrapped(function):
             return function
         function = function.__wrapped__
     return function
+
+
+def _moved(module):
+    """`.to("cuda")` of a module whose parameters lie there."""
+    try:
+        tensor = next((each for group in (module.parameters(), module.buffers()) for each in group), None)
+    except Exception:  # one that is still being made
+        return ""
+    return '.to("%s")' % _name_of(tensor.device) if tensor is not None and _is_elsewhere(tensor.device) else ""
+
+
+def _is_elsewhere(device):
+    return device.type not in ("cpu", "meta")
+
+
+def _name_of(device):
+    """A device as a program names it: the first one of its kind without its number."""
+    return str(device) if device.index else device.type
 
 
 def _is_module(value):
