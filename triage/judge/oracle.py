@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from triage.judge.judgement import CandidateResult, Judgement, another_failure, without_failure
-from triage.judge.likeness import same_failure
-from triage.judge.signature import FailureSignature
+from triage.judge.likeness import same_face, same_failure
+from triage.judge.signature import FailureSignature, first_words, headline
 from triage.judge.stacks import part_of_hang
 from triage.model.stage import Verdict
 from triage.model.text import clip
@@ -40,12 +40,17 @@ class SignatureOracle:
             if elsewhere not in ("", self.part):
                 return Judgement(Verdict.UNRESOLVED, f"hangs in another part of the compiler: {elsewhere}")
             return Judgement(Verdict.SAME_FAILURE, "the same failure")
-        return another_failure(result, self.signature, f"another failure: {_face(result)}")
+        elsewhere = _elsewhere(result.signature) if same_face(result.signature, self.signature) else ""
+        return another_failure(result, self.signature, f"another failure: {_face(result)}{elsewhere}")
 
 
 def _face(result: CandidateResult) -> str:
     """One line that says what was met instead."""
     if result.signature is None:
         return result.outcome.kind.value
-    first = clip(result.signature.message.strip().split("\n", 1)[0], 160)
-    return f"{result.signature.exception_type}: {first}".rstrip(": ")
+    return headline(result.signature.exception_type, clip(first_words(result.signature.message.strip()), 160))
+
+
+def _elsewhere(signature: FailureSignature) -> str:
+    """Where the same words come from, as they are not what tells the two apart."""
+    return f", from {signature.innermost_frame or 'outside of torch'}"
