@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -276,6 +278,29 @@ def test_at_module_level_a_line_per_step_stays():
 )
 def test_imports(text, expected):
     assert expected in results(text, imports.propose)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from torch.nn.attention.flex_attention import flex_attention as f",
+        "from torch._inductor.codegen.wrapper import PythonWrapperCodegen as f",
+        "import torch._functorch.config as f",
+    ],
+)
+def test_a_module_that_torch_does_not_bring_stays_imported(line):
+    text = f"import torch\n{line}\n\nf.x = 1\n"
+    path = re.sub(r"from (\S+) import (\S+) as f|import (\S+) as f", lambda at: at[3] or f"{at[1]}.{at[2]}", line)
+    program = f"import torch\n{path}"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True).returncode  # it is not there by itself
+    assert not results(text, imports.propose)
+
+
+def test_a_module_that_torch_brings_is_there():
+    found = "".join(
+        f"torch.{name}\n" for name in sorted(imports._WITH_TORCH - {"_dynamo", "_inductor", "_inductor.config"})
+    )
+    subprocess.run([sys.executable, "-c", f"import torch\n{found}"], check=True)
 
 
 def test_names_become_short_but_attributes_and_keywords_keep_theirs():

@@ -10,6 +10,20 @@ from triage.reduce.text.code.nodes import bound_name
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
 
+# What `import torch` brings in 2.6 to 2.15. Any other module has to be imported by its name; a warm interpreter does not show that:
+# there all are at hand.
+_WITH_TORCH = frozenset(
+    (  # noqa: SIM905 - a table of words
+        "_dynamo _inductor _inductor.config amp autograd autograd.forward_ad autograd.functional autograd.graph "
+        "autograd.profiler backends backends.cpu backends.cuda backends.cudnn backends.mkldnn backends.mps compiler "
+        "cpu cuda cuda.amp cuda.graphs distributed distributions export fft func functional fx fx.experimental "
+        "fx.experimental.proxy_tensor fx.graph jit library linalg masked mps multiprocessing nested nn nn.attention "
+        "nn.functional nn.init nn.modules nn.parallel nn.parameter nn.utils nn.utils.parametrizations "
+        "nn.utils.parametrize nn.utils.rnn nn.utils.stateless onnx optim optim.lr_scheduler optim.swa_utils overrides "
+        "profiler random sparse special testing utils utils.data utils.dlpack xpu"
+    ).split()
+)
+
 
 def propose(script: Script) -> Iterator[Choice]:
     """`torch.nn.functional` in place of `F`: an import less."""
@@ -19,10 +33,16 @@ def propose(script: Script) -> Iterator[Choice]:
             continue
         alias = statement.names[0]
         path = alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
-        if path.split(".")[0] != "torch" or path == "torch" or alias.name == "*":
+        module = statement.module if isinstance(statement, ast.ImportFrom) else path
+        if not _comes_with_torch(module or "") or path == "torch" or alias.name == "*":
             continue
         places = seen.reads(bound_name(alias))
         if places and all(place.placed for place in places) and (alias.asname or isinstance(statement, ast.ImportFrom)):
             edits = [Edit(place.start, place.end, path) for place in places]
             told = any(isinstance(item, ast.Import) and item.names[0].name == "torch" for item in script.tree.body)
             yield one(Edit(*script.lines_span(statement), "" if told else "import torch\n"), *edits)
+
+
+def _comes_with_torch(module: str) -> bool:
+    package, _, rest = module.partition(".")
+    return package == "torch" and (not rest or rest in _WITH_TORCH)
