@@ -10,8 +10,8 @@ from triage.reduce.text.code.nodes import bound_name
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
 
-# What `import torch` brings in 2.6 to 2.15. Any other module has to be imported by its name; a warm interpreter does not show that:
-# there all are at hand.
+# What `import torch` brings in 2.6 to 2.15. Any other module has to be imported by its name, which a warm interpreter does not
+# show: there all are at hand.
 _WITH_TORCH = frozenset(
     (  # noqa: SIM905 - a table of words
         "_dynamo _inductor _inductor.config amp autograd autograd.forward_ad autograd.functional autograd.graph "
