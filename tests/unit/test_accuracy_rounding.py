@@ -259,7 +259,11 @@ def test_what_may_be_more_than_rounding_is_not_called_that(
 @pytest.mark.parametrize(
     ("kind", "code", "rounds"),
     [
-        ("AttributeError", "energy = tangent.square().mean()", False),  # None, where a tensor was: no rounding makes that
+        (
+            "AttributeError",
+            "energy = tangent.square().mean()",
+            False,
+        ),  # None, where a tensor was: no rounding makes that
         ("TypeError", "total = total + tangent", False),
         ("TypeError", 'raise TypeError("they differ")', True),  # the program's own word on its numbers
         ("IndexError", "value = table[bucket]", True),
