@@ -319,7 +319,8 @@ def test_which_function_made_what_was_changed_in_place_is_not_what_fails() -> No
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         "[torch.FloatTensor [3, 24]]{} is at version 1; expected version 0 instead. Hint: enable anomaly detection."
     )
-    texts = [text.format(""), text.format(", which is output 0 of CloneBackward0,")]
+    functions = ("CloneBackward0", "torch::autograd::CopyBackwards")
+    texts = [text.format(""), *(text.format(f", which is output 0 of {name},") for name in functions)]
     assert len({skeleton(one) for one in texts}) == 1
     other = "[torch.FloatTensor [3, 24]], which is output 0 of CloneBackward0, is not what it was"
     assert "CloneBackward" in skeleton(other)
