@@ -27,8 +27,8 @@ def compilers_own(
 
     It is asked of Dynamo alone where that is below it, which builds no kernels. What fails there too (a name that an
     edit left undefined, an argument of the wrong type) the reducer made itself. What cannot be tried any more counts
-    only where it was raised inside torch, and not in what eager runs as well. What did not end in the time of a candidate, which those that fail early have set, is
-    waited for longer on the failing `rung`: most of it is only slow.
+    only where it was raised inside torch, and not in what eager runs as well. What did not end in the time of a candidate,
+    which those that fail early have set, is waited for longer on the failing `rung`: most of it is only slow.
     """
     found: list[SiblingScript] = []
     for met in {met.signature.fingerprint: met for met in siblings}.values():
