@@ -21,7 +21,7 @@ from triage.locate.walk import Walk
 from triage.model.accuracy import Check, Rounding
 from triage.model.codec import encode
 from triage.model.graphcase import GraphCase, GraphNode, TensorMeta
-from triage.model.outcome import AgentNotes, Outcome
+from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.rungs import LADDER
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe import interpret
@@ -254,6 +254,27 @@ def test_what_may_be_more_than_rounding_is_not_called_that(
 ) -> None:
     found = checked(walk, notes, check)[0].conclusion()
     assert found.stage is Stage.AOT_AUTOGRAD and found.symptom is not Symptom.ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "rounds"),
+    [
+        (
+            "AttributeError",
+            "energy = tangent.square().mean()",
+            False,
+        ),  # None, where a tensor was: no rounding makes that
+        ("TypeError", "total = total + tangent", False),
+        ("TypeError", 'raise TypeError("they differ")', True),  # the program's own word on its numbers
+        ("IndexError", "value = table[bucket]", True),
+    ],
+)
+def test_no_rounding_makes_another_kind_of_object(
+    walk: Callable[..., Walk], kind: str, code: str, rounds: bool
+) -> None:
+    error = RaisedException(kind, "no", (Frame("/home/me/x.py", 9, "<module>", code),), phase="uncaught")
+    found = checked(walk, AgentNotes(rounding=ROUNDED, compared=2), error=error)[0].conclusion()
+    assert (found.stage is Stage.NONE, found.symptom is Symptom.ROUNDING) == (rounds, rounds)
 
 
 def test_a_comparison_that_did_not_end_is_no_proof_of_rounding(walk: Callable[..., Walk]) -> None:

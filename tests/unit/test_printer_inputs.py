@@ -26,6 +26,14 @@ def test_dynamic_sizes_are_read_off_the_inputs() -> None:
     assert print_case(one).endswith(COMPILED[:-1] + ", dynamic=True)(x, 3)\n")
 
 
+@pytest.mark.parametrize(("kind", "value"), [("int", 3), ("float", 2.5)])
+def test_a_number_that_a_graph_is_given_is_a_dynamic_one(kind: str, value: float) -> None:
+    """Dynamo writes a static number into the graph: what fails on the symbol passes on that."""
+    nodes = [node("m", "operator.mod", -7.5, "%n"), node("a", "operator.add", "%x", "%m", out=meta(4))]
+    one = case([tensor("x", 4), GraphInput("n", kind, value=value, source="L['n']")], nodes, "%a")
+    assert print_case(one).endswith(f"{COMPILED[:-1]}, dynamic=True)(x, {value})\n")
+
+
 def test_an_input_that_is_changed_is_copied_for_eager() -> None:
     one = case([tensor("x", 4)], [node("m", ".add_", "%x", 1, out=meta(4))], "%m")
     assert print_case(one).endswith(f"f(x.clone())  # eager works\n{COMPILED}(x)\n")

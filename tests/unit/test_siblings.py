@@ -38,6 +38,7 @@ def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> No
     met = [
         SiblingScript(sibling("NameError"), "a\n"),
         SiblingScript(sibling("LoweringError", "torch/_inductor/graph.py:run"), "b\n"),
+        SiblingScript(sibling("AttributeError", "torch/nn/modules/module.py:__getattr__"), "c\n"),  # by an edit
     ]
     kept = compilers_own(met, "aot_eager", Passing(), Left(spent=True))
     assert [each.source for each in kept] == ["b\n"]

@@ -313,6 +313,19 @@ def test_what_a_program_calls_two_inputs_is_not_what_fails() -> None:
     assert skeleton("input 0 (float) has another dtype") == "input N (float) has another dtype"
 
 
+def test_which_function_made_what_was_changed_in_place_is_not_what_fails() -> None:
+    """The same graph on an input that the program made, and on one that a script clones."""
+    text = (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        "[torch.FloatTensor [3, 24]]{} is at version 1; expected version 0 instead. Hint: enable anomaly detection."
+    )
+    functions = ("CloneBackward0", "torch::autograd::CopyBackwards")
+    texts = [text.format(""), *(text.format(f", which is output 0 of {name},") for name in functions)]
+    assert len({skeleton(one) for one in texts}) == 1
+    other = "[torch.FloatTensor [3, 24]], which is output 0 of CloneBackward0, is not what it was"
+    assert "CloneBackward" in skeleton(other)
+
+
 def test_a_graph_within_the_message_is_not_what_fails() -> None:
     """torch/_functorch/_aot_autograd/functional_utils.py:assert_functional_graph."""
     text = "n=copy_, n.args[0]=view_1, placeholders={{arg1_1, arg0_1}}, graph=graph():\n    %{} : [num_users=1] = placeholder"

@@ -355,6 +355,18 @@ def test_frames_around_the_compiled_function():
     assert outer_frames(None, ()) == ()
 
 
+@pytest.mark.parametrize("entrance", ["_dynamo/eval_frame.py", "autograd/graph.py"])
+def test_frames_above_the_entrance_of_a_compiled_function_are_around_it(entrance: str) -> None:
+    """No word of the compiler's: `train` only calls what is compiled, or its backward pass, and is not to be compiled itself."""
+    outer = (Frame("/p/t.py", 1, "<module>"), Frame("/p/t.py", 9, "train"))
+    entered = Frame(f"/v/site-packages/torch/{entrance}", 3, "run")
+    inner = Frame("/p/t.py", 20, "forward")
+    error = RaisedException("E", "m", (*outer, entered, inner), phase="call")
+    assert outer_frames(error, failing_frames(error)) == outer[1:]
+    alone = RaisedException("E", "m", (*outer, inner))
+    assert outer_frames(alone, failing_frames(alone)) == ()
+
+
 def test_where_the_compiler_names_no_line_the_compiled_function_is_wanted():
     """An error of AOTAutograd: all frames of the program are around it."""
     around, inner = Frame("/p/t.py", 45, "<module>"), Frame("/p/t.py", 20, "forward")

@@ -234,6 +234,28 @@ def compared(own_check: bool, *graphs: Any, every: bool = False) -> list[tuple[s
     return told
 
 
+@pytest.mark.parametrize("dual", [True, False])
+def test_it_is_told_that_tangents_of_forward_mode_are_not_compared(dual: bool) -> None:
+    """A copy of a dual tensor is none: of a graph that drops its tangent nothing is found."""
+    torch = pytest.importorskip("torch")
+    boot.load_agent()
+    module, kept = (importlib.import_module(f"{boot.PACKAGE}.compare.{name}") for name in ("graphs", "kept"))
+    told: list[tuple[str, Any]] = []
+    channel = SimpleNamespace(say=lambda event, **facts: told.append((event, facts.get("reason"))))
+    recorder = SimpleNamespace(channel=channel, config={}, breadcrumb=lambda text: None, leave_early=lambda: None)
+    comparer = module.Comparer(torch, recorder, {"own_check": True})
+    held = kept.Kept(torch, torch.fx.symbolic_trace(lambda x: (torch.sin(x),)))
+    run = comparer.watch(lambda x: (torch.sin(x.detach()),), held, "0/0", [], {})
+    forward_ad = torch.autograd.forward_ad
+    with forward_ad.dual_level():
+        value = torch.ones(3)
+        for _ in range(2):
+            run(forward_ad.make_dual(value, torch.ones(3)) if dual else value)
+    reasons = [reason for event, reason in told if event == "not_compared"]
+    assert len(reasons) == dual and all("forward-mode" in str(reason) for reason in reasons)
+    assert comparer.calls == 2  # their values are
+
+
 def wrong_at(*places: int) -> Any:
     """A graph of two values, and what compiles it to wrong ones at these places."""
     torch = pytest.importorskip("torch")

@@ -123,6 +123,8 @@ _RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     (re.compile(r"(?<=maximum recursion depth exceeded) (?:while|in) [^\n]*"), ""),
     # What the program calls two inputs (torch/_functorch/_aot_autograd/runtime_wrappers.py:_format_input).
     (re.compile(rf"\b(input \d+) {_SOURCE} and (input \d+) {_SOURCE}"), r"\1 and \2"),
+    # Which function of the program made the tensor (torch/csrc/autograd/saved_variable.cpp); of a graph's input nobody says it.
+    (re.compile(r"(?<=\]), which is output \d+ of [\w:]+,(?= is at version )"), ""),
     # What of a GPU's errors varies: who tells it, how much memory there was, whose output it is.
     (WHOEVER_SAYS_IT, "CUDA error: "),
     (re.compile(r"\b(CUDA|HIP|XPU) out of memory\. Tried to allocate (?!more than).*", re.DOTALL), r"\1 out of memory"),

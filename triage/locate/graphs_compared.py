@@ -15,6 +15,7 @@ from triage.model.stage import Direction, Stage, Symptom
 from triage.probe.run import Probe
 
 _OF_VALUES = ("values", "nan", "inf", "zero_sign")
+_OF_OBJECTS = frozenset({"AttributeError", "TypeError", "NameError", "UnboundLocalError"})
 
 
 def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | None) -> Conclusion:
@@ -108,12 +109,19 @@ def _symptom_of_check(found: Conclusion, wrong: WrongResult) -> Symptom:
 def all_is_rounding(probe: Probe, failed: Outcome | None) -> bool:
     """Whether rounding is all there is: every graph was compared up to the failing check, and what differs eager explains.
 
-    Not where the check itself saw what no rounding makes, nor where it looked at what is not compared (second derivatives).
+    Not where the check itself saw what no rounding makes, nor where it looked at what is not compared (second derivatives,
+    tangents of forward mode).
     """
     rounding, check = probe.notes.rounding, failed.check if failed is not None else None
     if rounding is None or not nothing_but_rounding(probe):
         return False
-    return check is None or _explains(rounding, check)
+    return _explains(rounding, check) if check is not None else not _met_another_object(failed)
+
+
+def _met_another_object(failed: Outcome | None) -> bool:
+    """Whether the program met no other number, but a thing of another kind (None, where a tensor was): no rounding makes one."""
+    error = failed.exception if failed is not None else None
+    return error is not None and short_type(error.type) in _OF_OBJECTS and not is_programs_word(error)
 
 
 def nothing_but_rounding(probe: Probe) -> bool:

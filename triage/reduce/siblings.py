@@ -16,6 +16,7 @@ from triage.reduce.interface import Problem, SiblingScript
 from triage.trial.interface import CandidateRunner
 
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
+_OF_EAGER = ("torch/nn/", "torch/autograd/")  # where a program that an edit broke fails without a compiler, too
 HANG_SECONDS = 90.0  # several times a candidate's least limit, which building kernels on a busy machine may exceed
 
 
@@ -26,15 +27,15 @@ def compilers_own(
 
     It is asked of Dynamo alone where that is below it, which builds no kernels. What fails there too (a name that an
     edit left undefined, an argument of the wrong type) the reducer made itself. What cannot be tried any more counts
-    only where it was raised inside torch. What did not end in the time of a candidate, which those that fail early have set, is
-    waited for longer on the failing `rung`: most of it is only slow.
+    only where it was raised inside torch, and not in what eager runs as well. What did not end in the time of a candidate,
+    which those that fail early have set, is waited for longer on the failing `rung`: most of it is only slow.
     """
     found: list[SiblingScript] = []
     for met in {met.signature.fingerprint: met for met in siblings}.values():
         if len(found) == MOST_SIBLINGS:
             break
         if budget.spent():
-            own = bool(met.signature.frames)
+            own = bool(met.signature.frames) and not met.signature.frames[0].startswith(_OF_EAGER)
         else:
             own = _passes(met.source, passing, runner) and (
                 met.signature.kind is not OutcomeKind.HANG or _hangs(met.source, rung, runner)

@@ -30,6 +30,12 @@ class NotComparedError(Exception):
     """A graph that cannot be run by itself; the text says why."""
 
 
+def carries_tangents(torch, args):
+    """Whether an input is a dual tensor of forward-mode differentiation: copies of it are none."""
+    forward_ad = torch.autograd.forward_ad
+    return any(isinstance(item, torch.Tensor) and forward_ad.unpack_dual(item).tangent is not None for item in args)
+
+
 class Comparer:
     """What is compared, and what was found."""
 
@@ -80,6 +86,8 @@ class Comparer:
             return None
         began = time.monotonic()
         try:
+            if number == 1 and carries_tangents(self.torch, args):
+                self._not_compared(graph["id"], NotComparedError("its tangents, of forward-mode differentiation"))
             # A program's own eager run may have read what nobody wrote, where the one that is compared here happens not to.
             doubtful = self.own_check and number == 1
             how = self.gradients, self.signs, doubtful, self.fine, self.own_check

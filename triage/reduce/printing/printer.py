@@ -273,8 +273,9 @@ class _Script:
         return f"torch.compile({', '.join([self.function, backend, *options])})"
 
     def _has_symbols(self) -> bool:
-        """Also an integer input: were it static, the graph would hold the number."""
-        return any(item.kind == "int" or (item.meta is not None and item.meta.symbols) for item in self.arguments)
+        """Also an input that is a number: were it static, the graph would hold it."""
+        numbers = ("int", "float")
+        return any(item.kind in numbers or (item.meta is not None and item.meta.symbols) for item in self.arguments)
 
     def _outer_modes(self) -> tuple[str, ...]:
         context = self.case.context

@@ -6,6 +6,7 @@ How that run is made is `tracing`'s affair; here is what it showed, and which fr
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,8 @@ from triage.model.places import in_packages, package_of
 
 LARGEST_TEXT = 400_000
 MOST_OUTER = 6
+# By which a program comes to its compiled functions, and to their backward passes: what a traceback names above is not compiled.
+_ENTRANCE = re.compile(r"/torch/(?:_dynamo/eval_frame|autograd/__init__|autograd/graph)\.py\Z")
 
 
 @dataclass(frozen=True)
@@ -101,13 +104,20 @@ def _below_pytest(frames: Sequence[Frame]) -> Sequence[Frame]:
 
 
 def outer_frames(exception: RaisedException | None, compiled: Sequence[Frame]) -> tuple[Frame, ...]:
-    """The program's functions around the compiled ones, outermost first: a test, a training step."""
+    """The program's functions around the compiled ones, outermost first: a test, a training step.
+
+    Where the compiler names no line, the `compiled` ones are those of the traceback: around it are all above its entrance.
+    """
     if exception is None:
         return ()
+    above = exception.frames
     inner = {(frame.function, frame.line) for frame in compiled}
+    if not (exception.user_code or exception.innermost().user_code):
+        entered = [place for place, frame in enumerate(above) if _ENTRANCE.search(frame.file.replace("\\", "/"))]
+        above, inner = above[: entered[-1]] if entered else (), set()
     return tuple(
         frame
-        for frame in exception.frames
+        for frame in above
         if is_user_frame(frame) and frame.function != "<module>" and (frame.function, frame.line) not in inner
     )[:MOST_OUTER]
 
