@@ -70,11 +70,18 @@ def out_of_use() -> None:
     raise RuntimeError("CUDA error: device-side assert triggered")
 
 
+def in_use(synchronize: Callable[[], None], recording: bool = False) -> SimpleNamespace:
+    return SimpleNamespace(
+        is_initialized=lambda: True, is_current_stream_capturing=lambda: recording, synchronize=synchronize
+    )
+
+
 @pytest.mark.parametrize(
     ("cuda", "lost"),
     [
-        (SimpleNamespace(is_initialized=lambda: True, synchronize=out_of_use), True),
-        (SimpleNamespace(is_initialized=lambda: True, synchronize=lambda: None), False),
+        (in_use(out_of_use), True),
+        (in_use(lambda: None), False),
+        (in_use(out_of_use, recording=True), False),  # whoever waits then spoils what is recorded
         (SimpleNamespace(is_initialized=lambda: False, synchronize=out_of_use), False),
         (SimpleNamespace(), False),
     ],
