@@ -14,6 +14,8 @@ from failed_programs import (
     failed,
     frame,
 )
+from hypothesis import example, given
+from hypothesis import strategies as st
 from signature_texts import (
     ADVICE_NEW,
     ADVICE_OLD,
@@ -304,6 +306,16 @@ def test_what_a_worker_raised_is_told(first: str, raised: str, told: str):
 def test_why_a_module_that_the_compiler_wrote_is_refused_is_told() -> None:
     text = "Failed to import /tmp/torchinductor_u/ab/cab4.py\nSyntaxError: invalid syntax (cab4.py, line 37)"
     assert first_words(text) == "SyntaxError: invalid syntax, in the generated code"
+
+
+@given(st.text("abcdefghijklmnopqrstuvwxyz0123456789_", min_size=8, max_size=8))
+@example("d_0x0x1p")
+@example("0x7f3a2b")
+@example("u0_s12ab")
+def test_the_name_of_a_temporary_directory_is_no_part_of_a_failure(name: str) -> None:
+    """As `tempfile` draws it."""
+    text = "Failed to import /tmp/triage-{}/8/cache/ab/cab4.py\nSyntaxError: invalid syntax (cab4.py, line 37)"
+    assert skeleton(text.format(name)) == skeleton(text.format("abcdefgh"))
 
 
 def test_what_a_program_calls_two_inputs_is_not_what_fails() -> None:

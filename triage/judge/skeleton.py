@@ -135,11 +135,11 @@ _RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     (re.compile(r"(?:expected size -?\d+==-?\d+, stride -?\d+==-?\d+ at dim=\d+(?:; )?)+"), _size_or_stride),
     (re.compile(r"index out of bounds: 0 <= .*"), "index out of bounds"),
     # Places.
-    (re.compile(r"0x[0-9a-fA-F]+"), "<addr>"),
     (re.compile(r"(['\"])/[^'\"\n/]+/[^'\"\n]*\1"), "<path>"),
     (re.compile(r"(?:/[\w.@+~-]+){2,}/?"), "<path>"),
     (re.compile(r"\b[A-Za-z]:\\[\w\\.-]+"), "<path>"),
     (re.compile(r"\b[\w.-]+\.(?:py|cpp|cc|h|so|csv|pt)\b(?::\d+)*"), "<file>"),
+    (re.compile(r"0x[0-9a-fA-F]+"), "<addr>"),  # below paths: by chance a temporary one may have that in its name
     (re.compile(r"\bc[a-z0-9]{40,}\b"), "<hash>"),
     (re.compile(r"\b[0-9a-f]{16,}\b"), "<hash>"),
     # Generated names. Buffers, kernel temporaries and sizes are kept apart: to miss one is not to miss another.
