@@ -1,8 +1,9 @@
-"""A wrong result is known by few words: what is wrong with the passing rung too is another one, and no reduction ends in it."""
+"""A failure that is known by few words: what fails with the passing rung too is another one, and no reduction ends in it."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reduce_cases import case, meta, op, tensor
@@ -10,6 +11,7 @@ from synthetic import FreeRunner, NoLimit
 
 from triage.judge.comparison import ComparisonOracle
 from triage.judge.judgement import CandidateResult
+from triage.judge.oracle import SignatureOracle
 from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
@@ -34,6 +36,12 @@ WHOLE = case(
 
 
 class Runner(FreeRunner):
+    """`raised`: what fails is an exception, which this is known by."""
+
+    def __init__(self, wanted: Any, raised: FailureSignature | None = None) -> None:
+        super().__init__(wanted)
+        self.raised = raised
+
     def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
         graph = self.written[source]
         self.asked.append(graph)
@@ -41,25 +49,40 @@ class Runner(FreeRunner):
         unguarded = "torch.ceil" in names and "torch.relu" not in names
         wrong = unguarded or ("torch.lerp" in names and rung != "aot_eager")
         outcome = DIFFERS if wrong else Outcome(OutcomeKind.OK, exit_code=0)
-        return CandidateResult(outcome, AgentNotes(), None, True)
+        return CandidateResult(outcome, AgentNotes(), self.raised if wrong else None, True)
 
 
-def operations(passing: str, whole: GraphCase = WHOLE) -> list[str]:
+def operations(passing: str, whole: GraphCase = WHOLE, signature: FailureSignature = SIGNATURE) -> list[str]:
     """What the reduction ends in."""
-    runner = Runner(lambda graph: None)
+    wrong = signature.kind is OutcomeKind.WRONG_RESULT
+    runner = Runner(lambda graph: None, None if wrong else signature)
     problem = Problem(
-        SIGNATURE, Stage.INDUCTOR, "inductor", "forward", (whole,), Path(), ("aten.ceil",), "2.13.0", passing=passing
+        signature, Stage.INDUCTOR, "inductor", "forward", (whole,), Path(), ("aten.ceil",), "2.13.0", passing=passing
     )
     engine = NativeEngine(render=runner.render)
-    found = engine.reduce(
-        problem, Resources(runner, ComparisonOracle(SIGNATURE), NoLimit(), lambda kind, **facts: None)
-    )
+    oracle = ComparisonOracle(signature) if wrong else SignatureOracle(signature)
+    found = engine.reduce(problem, Resources(runner, oracle, NoLimit(), lambda kind, **facts: None))
     assert isinstance(found, Reduction)
     return [node.target for node in found.graph.nodes]
 
 
 def test_no_reduction_ends_in_what_is_wrong_with_the_passing_rung_too() -> None:
     assert operations(passing="aot_eager") == ["torch.lerp"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "ends"),
+    [
+        (
+            "torch/autograd/graph.py:_engine_run_backward",
+            ["torch.lerp"],
+        ),  # eager raises it as well, of another operation
+        ("torch/_inductor/ir.py:realize", ["torch.ceil"]),  # what Inductor raises is known by its place
+    ],
+)
+def test_what_eagers_code_raises_is_asked_for_with_the_passing_rung(frame: str, ends: list[str]) -> None:
+    raised = FailureSignature(OutcomeKind.EXCEPTION, "RuntimeError", "changed in place", (frame,))
+    assert operations("aot_eager", signature=raised) == ends
 
 
 @pytest.mark.parametrize("why", ["asking takes a build", "the whole graph is wrong there, too"])

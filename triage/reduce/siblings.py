@@ -16,7 +16,6 @@ from triage.reduce.interface import Problem, SiblingScript
 from triage.trial.interface import CandidateRunner
 
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
-_OF_EAGER = ("torch/nn/", "torch/autograd/")  # where a program that an edit broke fails without a compiler, too
 HANG_SECONDS = 90.0  # several times a candidate's least limit, which building kernels on a busy machine may exceed
 
 
@@ -35,7 +34,7 @@ def compilers_own(
         if len(found) == MOST_SIBLINGS:
             break
         if budget.spent():
-            own = bool(met.signature.frames) and not met.signature.frames[0].startswith(_OF_EAGER)
+            own = bool(met.signature.frames) and not met.signature.is_of_eagers_code
         else:
             own = _passes(met.source, passing, runner) and (
                 met.signature.kind is not OutcomeKind.HANG or _hangs(met.source, rung, runner)

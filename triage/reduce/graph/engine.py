@@ -100,13 +100,13 @@ class NativeEngine:
 def _otherwise(
     problem: Problem, runner: CandidateRunner, oracle: Oracle, groups: list[tuple[Start, ...]], render: Render
 ) -> Callable[[str], str] | None:
-    """What says of a wrong result that it is wrong with the passing rung too: then it is another failure.
+    """What says of a failure that it is met with the passing rung too: then it is another one.
 
-    Little but words is known of one, so a slice may fail by another. Not asked where a whole graph is wrong there itself, by
-    what its slices have in common, nor where asking takes a build.
+    Of a wrong result, and of what eager's own code raises, little but words is known, so a slice may fail by another. Not asked
+    where a whole graph fails there itself, by what its slices have in common, nor where asking takes a build.
     """
     builds = problem.passing not in BACKENDS or problem.passing == DEFAULT_BACKEND
-    if builds or not isinstance(oracle, ComparisonOracle):
+    if builds or not (isinstance(oracle, ComparisonOracle) or problem.signature.is_of_eagers_code):
         return None
 
     def fails_below(source: str) -> bool:
