@@ -102,11 +102,6 @@ class FailureSignature:
         return self.frames[0] if self.frames else ""
 
     @property
-    def is_of_eagers_code(self) -> bool:
-        """Whether it was raised in code of torch's that runs uncompiled as well: little tells it from another of its kind."""
-        return self.innermost_frame.startswith(("torch/nn/", "torch/autograd/"))
-
-    @property
     def is_of_gpu_alone(self) -> bool:
         """Whether this can come of a GPU's kernel or its compiler alone."""
         return is_gpus_own(self.exception_type, self.message, self.frames)

@@ -16,6 +16,7 @@ from triage.reduce.interface import Problem, SiblingScript
 from triage.trial.interface import CandidateRunner
 
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
+_OF_EAGER = ("torch/nn/", "torch/autograd/")  # where a program that an edit broke fails without a compiler, too
 HANG_SECONDS = 90.0  # several times a candidate's least limit, which building kernels on a busy machine may exceed
 
 
@@ -34,7 +35,7 @@ def compilers_own(
         if len(found) == MOST_SIBLINGS:
             break
         if budget.spent():
-            own = bool(met.signature.frames) and not met.signature.is_of_eagers_code
+            own = bool(met.signature.frames) and not met.signature.innermost_frame.startswith(_OF_EAGER)
         else:
             own = _passes(met.source, passing, runner) and (
                 met.signature.kind is not OutcomeKind.HANG or _hangs(met.source, rung, runner)

@@ -18,7 +18,7 @@ from triage.judge.comparison import ComparisonOracle
 from triage.judge.judgement import Oracle, RefusedError
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import BACKENDS, DEFAULT_BACKEND
-from triage.model.stage import OutcomeKind, Verdict
+from triage.model.stage import OutcomeKind, Stage, Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.cropping import ground
 from triage.reduce.graph.dials import Neighbour, nearest_passing
@@ -102,11 +102,11 @@ def _otherwise(
 ) -> Callable[[str], str] | None:
     """What says of a failure that it is met with the passing rung too: then it is another one.
 
-    Of a wrong result, and of what eager's own code raises, little but words is known, so a slice may fail by another. Not asked
-    where a whole graph fails there itself, by what its slices have in common, nor where asking takes a build.
+    Of a wrong result, and of what no code of the failing stage raised, little but words is known, so a slice may fail by another.
+    Not asked where a whole graph fails there itself, by what its slices have in common, nor where asking takes a build.
     """
     builds = problem.passing not in BACKENDS or problem.passing == DEFAULT_BACKEND
-    if builds or not (isinstance(oracle, ComparisonOracle) or problem.signature.is_of_eagers_code):
+    if builds or not (isinstance(oracle, ComparisonOracle) or _from_elsewhere(problem)):
         return None
 
     def fails_below(source: str) -> bool:
@@ -125,6 +125,13 @@ def _otherwise(
         return f"fails with {problem.passing} too" if whole_is_right_there() and fails_below(source) else ""
 
     return otherwise
+
+
+def _from_elsewhere(problem: Problem) -> bool:
+    """Whether it ended in code that the passing rung runs as well, as what a backward pass raises does."""
+    own = "torch/_inductor/" if problem.stage is Stage.INDUCTOR else "torch/_functorch/"
+    raised = problem.signature.kind in (OutcomeKind.EXCEPTION, OutcomeKind.CRASH)
+    return raised and not problem.signature.innermost_frame.startswith(own)
 
 
 class _Reducing:
