@@ -286,6 +286,7 @@ def test_imports(text, expected):
         "from torch.nn.attention.flex_attention import flex_attention as f",
         "from torch._inductor.codegen.wrapper import PythonWrapperCodegen as f",
         "import torch._functorch.config as f",
+        "from torch.nn.utils import prune as f",
     ],
 )
 def test_a_module_that_torch_does_not_bring_stays_imported(line):

@@ -37,6 +37,8 @@ def propose(script: Script) -> Iterator[Choice]:
         if not _comes_with_torch(module or "") or path == "torch" or alias.name == "*":
             continue
         places = seen.reads(bound_name(alias))
+        if any(script.text.startswith(".", place.end) for place in places) and not _comes_with_torch(path):
+            continue  # it may be a module itself: `from torch.nn.utils import prune`
         if places and all(place.placed for place in places) and (alias.asname or isinstance(statement, ast.ImportFrom)):
             edits = [Edit(place.start, place.end, path) for place in places]
             told = any(isinstance(item, ast.Import) and item.names[0].name == "torch" for item in script.tree.body)
