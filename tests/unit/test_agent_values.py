@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import sys
 import threading
 import types
-from pathlib import Path
 
 import pytest
 
 from triage.agent.capture.values import UNBACKED_HINT, hint
-
-AGENT = Path(__file__).parents[2] / "triage" / "agent"
+from triage.agent.trace.values import Speller
 
 
 def speller_of(*modules: str):
-    spec = importlib.util.spec_from_file_location("agent_trace_values", AGENT / "trace" / "values.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Speller(lambda name: name in modules)
+    return Speller(lambda name: name in modules)
 
 
 class Settings:
@@ -155,7 +149,7 @@ def test_whole_numbers_are_made_by_their_range_where_values_are_compared(monkeyp
     speller.ranges = True
     assert speller.spell(Tensor()) == "torch.randint(-3, 9, (3, 4), dtype=torch.int8)"
     Tensor.device = types.SimpleNamespace(type="cuda", index=0)
-    torch.cuda = types.SimpleNamespace(is_current_stream_capturing=lambda: False)
+    torch.cuda = types.SimpleNamespace(is_initialized=lambda: True, is_current_stream_capturing=lambda: False)
     assert speller.spell(Tensor()) == 'torch.randint(-3, 9, (3, 4), dtype=torch.int8, device="cuda")'
     torch.cuda.is_current_stream_capturing = lambda: True  # then it cannot be read
     assert speller.spell(Tensor()) == 'torch.zeros(3, 4, dtype=torch.int8, device="cuda")'

@@ -35,7 +35,7 @@ def can_read(tensor):
 def wait():
     """Until the GPU has done what it was told, where one is used. Raises what its kernels failed with."""
     cuda = sys.modules["torch"].cuda
-    if cuda.is_initialized() and not cuda.is_current_stream_capturing():
+    if cuda.is_initialized() and not records():
         cuda.synchronize()
 
 

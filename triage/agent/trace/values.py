@@ -9,6 +9,8 @@ import math
 import sys
 import types
 
+from ..compat import gpu
+
 ELEMENTS = 8
 ITEMS = 64
 DEPTH = 6
@@ -258,8 +260,7 @@ class Speller(object):
         device = value.device
         where = ', device="%s"' % _name_of(device) if _is_elsewhere(device) else ""
         where += ", requires_grad=True" if value.requires_grad and value.is_leaf else ""
-        # Reading would spoil a CUDA graph that is recorded now.
-        seen = device.type != "meta" and not (device.type == "cuda" and torch.cuda.is_current_stream_capturing())
+        seen = gpu.can_read(value)
         if value.numel() <= ELEMENTS and not dtype.is_complex and seen:
             values = value.detach().cpu().tolist()
             if dtype == torch.int64 or dtype == torch.bool:

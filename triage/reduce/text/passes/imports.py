@@ -33,12 +33,12 @@ def propose(script: Script) -> Iterator[Choice]:
             continue
         alias = statement.names[0]
         path = alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
-        module = statement.module if isinstance(statement, ast.ImportFrom) else path
-        if not _comes_with_torch(module or "") or path == "torch" or alias.name == "*":
-            continue
         places = seen.reads(bound_name(alias))
-        if any(script.text.startswith(".", place.end) for place in places) and not _comes_with_torch(path):
-            continue  # it may be a module itself: `from torch.nn.utils import prune`
+        # What is used like a module may be one: `from torch.nn.utils import prune`.
+        is_module = isinstance(statement, ast.Import) or any(script.text.startswith(".", at.end) for at in places)
+        module = path if is_module else path.rpartition(".")[0]
+        if not _comes_with_torch(module) or path == "torch" or alias.name == "*":
+            continue
         if places and all(place.placed for place in places) and (alias.asname or isinstance(statement, ast.ImportFrom)):
             edits = [Edit(place.start, place.end, path) for place in places]
             told = any(isinstance(item, ast.Import) and item.names[0].name == "torch" for item in script.tree.body)
