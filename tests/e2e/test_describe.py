@@ -70,6 +70,18 @@ def test_a_line_of_the_users_for_each_operation(captures: dict[str, Any]) -> Non
     assert nodes[0]["where"].startswith("describe_programs.py:")
 
 
+def test_the_module_that_does_an_operation(captures: dict[str, Any]) -> None:
+    """Of the graph of operators, forward and backward, and of one in which modules are called."""
+    modules = [
+        {(node["target"].split(".")[-2], node["module"]) for node in graph["case"]["nodes"] if node["module"]}
+        for graph in captures["aten_training_step"]
+    ]
+    assert ("addmm", "lin (Linear)") in modules[0]
+    assert ("addmm", "lin (Linear)") not in modules[1] and any(told == "norm (LayerNorm)" for _, told in modules[1])
+    nodes = captures["not_inlined_modules"][0]["case"]["nodes"]
+    assert [node["module"] for node in nodes if node["target"].endswith("conv2d")] == ["0 (Conv2d)"]
+
+
 def test_recorded_values_print_to_the_last_bit(captures: dict[str, Any]) -> None:
     source = captures["recorded_values"][0]["nice"]["source"]
     assert 'torch.tensor([[1.5, float("nan"), -0.0], [float("inf"), 0.1, 1e-30]])' in source

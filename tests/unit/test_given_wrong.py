@@ -25,9 +25,10 @@ from triage.reduce.printing.printer import Form
 from triage.report.facts import facts
 from triage.report.kinds import is_wanted
 from triage.report.titles import title
-from triage.stories.assemble import exit_code, line_to_blame, symptom_of
+from triage.stories.assemble import exit_code, symptom_of
 from triage.stories.bisect_subject import face_of
 from triage.stories.blame import given_to
+from triage.stories.blamed_place import line_to_blame
 
 M, INDEX = meta(4), meta(4, dtype="int64")
 GRAPH = case(

@@ -9,7 +9,7 @@ import torch
 from ways_round_programs import FILE, TRAIN, config, lines_changed, program, source, with_call
 
 from triage.culprit.ways_round.calls import respelled_calls
-from triage.culprit.ways_round.changes import of_settings
+from triage.culprit.ways_round.changes import Spot, of_calls, of_settings
 from triage.culprit.ways_round.spellings import CONTIGUOUS, in_another_dtype
 
 
@@ -109,6 +109,17 @@ def test_a_function_that_is_a_parameter_is_handed_over():
 def test_a_module_that_is_called_like_the_operation():
     text = "import torch\nclass A:\n    def forward(self, x):\n        return self.act(self.norm(self.conv1(x)))\n"
     assert "return self.act(self.norm(_conv1_uncompiled(self, x)))" in with_call(4, "convolution", text=text)
+
+
+def test_a_module_of_torchs_that_holds_the_one_to_blame():
+    text = "import torch\n\n\ndef forward(self, x):\n    return self.body(self.stem(x)).softmax(-1)\n"
+    at = ("body", "relu")  # of body.1.relu
+    calls = [each.what for each in respelled_calls(source(text), 5, ("relu",), modules=at)]
+    assert calls == ["self.body", "self.body(self.stem(x)).softmax", "self.stem"]
+    first, *rest = respelled_calls(source(text), 5, ("relu",), modules=at)
+    assert first.named and not any(each.named for each in rest)
+    changed = next(of_calls(program(text), [Spot(FILE, 5, ("relu",), at)]))
+    assert "Run `self.body` uncompiled" in changed.words and changed.awaited
 
 
 def test_a_name_that_is_taken_gets_a_number():

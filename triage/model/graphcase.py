@@ -78,9 +78,9 @@ class GraphNode:
     `kind` is call_function, call_method or get_item; `target` is its printable name: `torch.relu`,
     `torch.nn.functional.linear`, `operator.add`, `torch.ops.aten.relu.default`, or the method's name. `out` is the
     meta of its result: one TensorMeta, or a list for several (None where it is not a tensor). `where` is the user's
-    line that made it. An `opaque` node cannot be printed, for the reason given. `data` are the elements its result was
-    seen to have, where that is one small tensor and somebody looked (`triage.reduce.graph.observe`);
-    `gradient` those of the gradient that arrived at it.
+    line that made it, `module` the module of the program that does it (`layers.1.ff.1 (ReLU)`). An `opaque` node cannot be
+    printed, for the reason given. `data` are the elements its result was seen to have, where that is one small tensor and
+    somebody looked (`triage.reduce.graph.observe`); `gradient` those of the gradient that arrived at it.
     """
 
     name: str
@@ -91,6 +91,7 @@ class GraphNode:
     out: list[TensorMeta | None] = field(default_factory=list)
     multi: bool = False  # the result is a tuple or list of tensors
     where: str = ""
+    module: str = ""
     opaque: str = ""
     data: Any = None
     gradient: Any = None

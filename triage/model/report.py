@@ -132,6 +132,8 @@ class Culprit:
     graph: str | None = None
     subsystem: str | None = None
     detail: str | None = None
+    module: str | None = None  # of the program's, which does it on its line: "layers.1.ff.1 (ReLU)"
+    modules_alike: int = 0  # how many more do the same on that line, of which any may be meant
 
 
 @dataclass(frozen=True)

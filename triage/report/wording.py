@@ -11,7 +11,16 @@ from pathlib import PurePath
 from typing import Any
 
 from triage.model.own_code import OperatorCheck
-from triage.model.report import SAYS_NOTHING, AblationRow, Control, LadderRow, ReportSignature, Reproducer, TriageReport
+from triage.model.report import (
+    SAYS_NOTHING,
+    AblationRow,
+    Control,
+    Culprit,
+    LadderRow,
+    ReportSignature,
+    Reproducer,
+    TriageReport,
+)
 from triage.model.stage import Stage
 from triage.model.text import clip, clip_sentences, quoted
 from triage.report.markdown import code, one_line, prose, table
@@ -54,6 +63,14 @@ def operator_check(check: OperatorCheck) -> str:
     if check.note:
         told.append(f"not checked further: {prose(clip(check.note, 160))}")
     return f"{code(clip(check.operator, 80))}{where}{given}: " + ("; ".join(told) or "every test passes")
+
+
+def modules_alike(culprit: Culprit) -> str:
+    """What follows the module that is told, where it is one of several."""
+    more = culprit.modules_alike
+    return (
+        f", or one of {more} more that do the same" if more > 1 else ", or another that does the same" if more else ""
+    )
 
 
 def workarounds(report: TriageReport) -> list[tuple[str, tuple[str, ...]]]:

@@ -33,6 +33,7 @@ from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.stories.accuracy_notes import accuracy_facts
+from triage.stories.blamed_place import line_to_blame, with_module
 from triage.stories.captured import guilty_graph, named_line, only_line
 from triage.stories.findings import Findings
 from triage.stories.headline import (
@@ -97,7 +98,11 @@ def assemble(found: Findings) -> TriageReport:
         signature=signature,
         ladder=ladder_rows(walk, conclusion),
         ablation=found.ablation,
-        culprit=_culprit(found, conclusion, own, graph, doubted=doubted),
+        culprit=with_module(
+            _culprit(found, conclusion, own, graph, doubted=doubted),
+            found,
+            signature.user_line if signature is not None and own is None else None,
+        ),
         workarounds=workaround_texts(found, conclusion),
         ways_round=found.ways_round,
         conditions=found.conditions,
@@ -227,19 +232,6 @@ def rerun_command(found: Findings) -> str:
 
 def _tells(name: str) -> bool:
     return _READ_BY_TORCH.match(name) is not None and not _SECRET.search(name)
-
-
-def line_to_blame(found: Findings) -> str | None:
-    """The user's line where values go wrong, in the program's graph or the reproducer's; else of the last operation left."""
-    made, diverging = found.reproduced, _diverging(found)
-    if diverging is None and found.given_wrong is not None:
-        diverging = found.given_wrong.node
-    diverging = diverging or found.first_wrong
-    if diverging is not None and diverging.where:
-        return diverging.where
-    if made is None or made.graph is None or not made.verified:
-        return None
-    return next((node.where for node in reversed(made.graph.nodes) if node.where), None)
 
 
 def _exit_line(found: Findings, conclusion: Conclusion) -> str | None:

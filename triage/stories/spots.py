@@ -55,14 +55,14 @@ class Files:
         own = is_user_frame(Frame(str(path), frame.line, frame.function)) and path.is_file()
         return path if own and self._has(path, frame.line, frame.code) else None
 
-    def spot(self, place: str, names: tuple[str, ...]) -> Spot | None:
+    def spot(self, place: str, names: tuple[str, ...], modules: tuple[str, ...] = ()) -> Spot | None:
         """The line that `train.py:31 in forward: y = self.lin(x)` tells."""
         told = _PLACE.match(place)
         if told is None:
             return None
         line = int(told["line"])
         path = next(filter(lambda path: self._has(path, line, told["code"] or ""), self._named(told["file"])), None)
-        return Spot(path, line, names) if path is not None else None
+        return Spot(path, line, names, modules) if path is not None else None
 
     def using(self, name: str, line: int) -> Path | None:
         """The file of this name that uses torch.compile on that line."""
@@ -219,7 +219,8 @@ def _ordered(case: GraphCase, named: set[str]) -> list[GraphNode]:
 
 
 def _of_node(node: GraphNode, files: Files) -> Spot | None:
-    return files.spot(node.where, tuple(sorted(_names((node.target,))))) if node.where else None
+    modules = (name for name in node.module.partition(" (")[0].split(".") if name.isidentifier())
+    return files.spot(node.where, tuple(sorted(_names((node.target,)))), tuple(modules)) if node.where else None
 
 
 def _of_error(conclusion: Conclusion, files: Files, *, every: bool = False) -> Iterator[Spot | None]:

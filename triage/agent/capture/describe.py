@@ -10,22 +10,18 @@ other symbolic scalar stays an input of kind int, float or bool whose value is w
 
 from __future__ import annotations
 
-import os
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from .. import whose
 from . import values
 from .arguments import Arguments
 from .context import current_context
-from .exception import FRAME
 from .inputs import Inputs, graph_node
 from .modules import inlined
 from .own_backend import carried
 from .targets import printable
+from .where import module, where
 
 __all__ = ["current_context", "graph_case"]
-
-_PASS_ON = ("__torch_function__", "__torch_dispatch__")
 
 
 def graph_case(
@@ -221,6 +217,7 @@ class _Body:
                 out,
                 multi=multi,
                 where=where(node),
+                module=module(node),
                 opaque="; ".join(dict.fromkeys(reasons)),
             )
         )
@@ -268,24 +265,3 @@ def _module_type(gm: Any, target: str) -> str:
         return type(gm.get_submodule(target)).__name__
     except Exception:
         return "unknown"
-
-
-def where(node: Any) -> str:
-    """`train.py:31 in forward: y = self.lin(x)`: the innermost line that is not torch's; empty where unknown.
-
-    Not that of a hook through which a subclass or a mode passes each of its operations on, unless there is no other.
-    """
-    found = passed_on = ""
-    lines = str(node.meta.get("stack_trace") or "").splitlines()
-    for index, line in enumerate(lines):
-        frame = FRAME.match(line)
-        if frame is None or whose.in_packages(frame["file"]).startswith("torch/"):
-            continue
-        code = lines[index + 1].strip() if index + 1 < len(lines) and not FRAME.match(lines[index + 1]) else ""
-        file = whose.in_packages(frame["file"]) or os.path.basename(frame["file"])  # as in triage/model/outcome.py
-        told = "%s:%s in %s: %s" % (file, frame["line"], frame["function"], code)
-        if frame["function"] in _PASS_ON:
-            passed_on = told
-        else:
-            found = told
-    return (found or passed_on).rstrip(": ")

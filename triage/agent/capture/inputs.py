@@ -218,6 +218,6 @@ def _dimensions(placeholders: List[_Placeholder]) -> Dict[str, Tuple[str, int]]:
 def graph_node(name: str, kind: str, target: str, args: List[Any], kwargs: Dict[str, Any], out: List[Any], **rest: Any):
     """A GraphNode dictionary."""
     node = {"name": name, "kind": kind, "target": target, "args": args, "kwargs": kwargs, "out": out}
-    node.update({"multi": False, "where": "", "opaque": ""})
+    node.update({"multi": False, "where": "", "module": "", "opaque": ""})
     node.update(rest)
     return node

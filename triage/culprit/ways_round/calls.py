@@ -64,14 +64,15 @@ class Respelled:
 
 
 def respelled_calls(
-    source: Source, line: int, names: Collection[str], spelling: Spelling = UNCOMPILED
+    source: Source, line: int, names: Collection[str], spelling: Spelling = UNCOMPILED, modules: Collection[str] = ()
 ) -> Iterator[Respelled]:
     """The calls and operators of a line, each spelled so: first those that do an operation of these `names`.
 
-    `names` are those of a graph (`cumsum`, `floordiv`). Without one that fits, the outermost comes first. A spelling that
-    gives copies is for calls that do such an operation, and do not write to what they are given.
+    `names` are those of a graph (`cumsum`, `floordiv`), or of the `modules` on the way to the one that does it, which may
+    be one of torch's that holds others (`self.body(x)`). Without one that fits, the outermost comes first. A spelling
+    that gives copies is for calls that do such an operation, and do not write to what they are given.
     """
-    wanted, seen = {_plain(name) for name in names}, Occurrences(source)
+    wanted, seen = {_plain(name) for name in (*names, *modules)}, Occurrences(source)
     for node in _on_line(source, line, wanted):
         named = bool(wanted & set(_names_of_node(node)))
         if spelling.given is not None and (not named or _writes(node)):

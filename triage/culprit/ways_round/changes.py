@@ -39,11 +39,15 @@ Edits = Mapping[Path, tuple[Edit, ...]]
 
 @dataclass(frozen=True)
 class Spot:
-    """A line that the failure comes of, and the operations of the graph that are to blame there."""
+    """A line that the failure comes of, and the operations of the graph that are to blame there.
+
+    `modules` are the names on the way to the module that does them (`layers`, `ff` of `layers.1.ff.1`), outermost first.
+    """
 
     path: Path
     line: int
     names: tuple[str, ...] = ()
+    modules: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def told(self) -> str:
@@ -185,7 +189,8 @@ def of_marks(program: Program, error: str) -> Iterator[Change]:
 def _respelled(program: Program, spot: Spot, spelling: Spelling, most: int) -> Iterator[Respelled]:
     source = program.read(spot.path)
     if source is not None:
-        yield from islice(respelled_calls(source, spot.line, spot.names, spelling), most)
+        modules = spot.modules if spelling is UNCOMPILED else ()
+        yield from islice(respelled_calls(source, spot.line, spot.names, spelling, modules), most)
 
 
 def of_functions(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:

@@ -1,0 +1,81 @@
+"""The module of the program that a failure is laid to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from printer_cases import case, meta, node, tensor
+
+from triage.model.graphcase import GraphNode
+from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
+from triage.model.stage import Stage, Symptom
+from triage.report.facts import facts
+from triage.stories.blamed_place import with_module
+
+M = meta(4)
+RELU = Culprit("aten.relu", "0/0", "lowerings")
+LINE = "net.py:9 in forward: return self.act(self.lin(x))"
+
+
+def at(name: str, target: str, module: str, line: str = LINE) -> GraphNode:
+    return replace(node(name, target, "%x", out=M), where=line, module=module)
+
+
+LAYERS = [
+    at("lin", "torch.nn.functional.linear", "layers.0.lin (Linear)"),
+    at("one", "torch.relu", "layers.0.act (ReLU)"),
+    at("two", "torch.relu", "layers.1.act (ReLU)"),
+    at("three", "torch.relu", "layers.2.act (ReLU)"),
+    at("other", "torch.relu", "head (Head)", "net.py:20 in forward: return torch.relu(x)"),
+]
+
+
+def found(*kept: GraphNode, nodes: list[GraphNode] = LAYERS, **rest: Any) -> Any:
+    """What a run found: a reproducer of the operations `kept`, of a program with these `nodes`."""
+    reduced = case([tensor("x", 4)], list(kept), kept[-1].name) if kept else None
+    facts = {"diverging": None, "given_wrong": None, "first_wrong": None, **rest}
+    whole = case([tensor("x", 4)], nodes, nodes[-1].name)
+    return SimpleNamespace(reproduced=SimpleNamespace(graph=reduced, verified=3), cases=(whole,), **facts)
+
+
+def test_of_several_modules_that_do_the_same_on_a_line_it_is_told_how_many_there_are() -> None:
+    told = with_module(RELU, found(LAYERS[2]), LINE)
+    assert told == replace(RELU, module="layers.1.act (ReLU)", modules_alike=2)
+
+
+def test_where_a_wrong_value_begins_is_one_module() -> None:
+    there = found(LAYERS[1], diverging=SimpleNamespace(node=LAYERS[3]))
+    assert with_module(RELU, there, LINE) == replace(RELU, module="layers.2.act (ReLU)")
+
+
+def test_without_a_reproducer_the_module_is_told_where_one_alone_is_on_the_line() -> None:
+    assert with_module(RELU, found(), LAYERS[4].where) == replace(RELU, module="head (Head)")
+    assert with_module(RELU, found(), LINE) == RELU
+
+
+@pytest.mark.parametrize("line", [None, "net.py:31 in step: loss.backward()"])
+def test_of_another_line_no_module_is_told(line: str | None) -> None:
+    assert with_module(RELU, found(LAYERS[2]), line) == RELU
+    assert with_module(None, found(LAYERS[2]), LINE) is None
+
+
+def test_an_operation_of_the_program_itself_has_no_module() -> None:
+    bare = at("y", "torch.relu", "")
+    assert with_module(RELU, found(bare, nodes=[bare]), LINE) == RELU
+
+
+@pytest.mark.parametrize(
+    ("more", "says"), [(0, ""), (1, ", or another that does the same"), (11, ", or one of 11 more that do the same")]
+)
+def test_the_report_names_it(more: int, says: str) -> None:
+    report = TriageReport(
+        {},
+        (),
+        verdict=ReportVerdict(Symptom.EXCEPTION, Stage.INDUCTOR),
+        signature=ReportSignature("RuntimeError", "no", user_line=LINE),
+        culprit=replace(RELU, module="layers.1.act (ReLU)", modules_alike=more),
+    )
+    assert ("Module", f"`layers.1.act (ReLU)`{says}") in facts(report)

@@ -1,0 +1,55 @@
+"""The operation of the program's graphs that a failure is laid to, with its line and the module that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.report import Culprit
+from triage.stories.findings import Findings
+
+
+def line_to_blame(found: Findings) -> str | None:
+    """The user's line where values go wrong, in the program's graph or the reproducer's; else of the last operation left."""
+    node = _node_to_blame(found)
+    return node.where if node is not None else None
+
+
+def with_module(culprit: Culprit | None, found: Findings, line: str | None) -> Culprit | None:
+    """The culprit with the module of the program that does the operation on this line, where the graphs tell it.
+
+    A reduction keeps one operation of those that are alike, by chance: how many more modules do the same on that line
+    (the other layers of a model) is told with it. Which one goes wrong is known of a wrong value alone.
+    """
+    if culprit is None or line is None:
+        return culprit
+    node = _node_to_blame(found)
+    if node is not None and node.where != line:
+        return culprit
+    if found.diverging is not None and node is found.diverging.node:
+        return replace(culprit, module=node.module or None)
+    modules = _modules(found.cases, line, node)
+    if node is not None and node.module:
+        return replace(culprit, module=node.module, modules_alike=len({*modules} - {node.module}))
+    return replace(culprit, module=modules[0]) if len(modules) == 1 else culprit
+
+
+def _node_to_blame(found: Findings) -> GraphNode | None:
+    """Where values go wrong, else the last operation that is left in a verified reproducer; one whose line is known."""
+    made, diverging = found.reproduced, found.diverging.node if found.diverging is not None else None
+    if diverging is None and found.given_wrong is not None:
+        diverging = found.given_wrong.node
+    diverging = diverging or found.first_wrong
+    if diverging is not None and diverging.where:
+        return diverging
+    if made is None or made.graph is None or not made.verified:
+        return None
+    return next((node for node in reversed(made.graph.nodes) if node.where), None)
+
+
+def _modules(cases: Sequence[GraphCase], line: str, node: GraphNode | None) -> list[str]:
+    """The modules that do an operation on this line: the same one as `node` does, where a graph has that."""
+    there = [each for case in cases for each in [*case.nodes, *case.nested_nodes] if each.where == line and each.module]
+    same = [each for each in there if node is not None and each.target == node.target]
+    return list(dict.fromkeys(each.module for each in same or there))
