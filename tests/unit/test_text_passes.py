@@ -253,6 +253,7 @@ def test_a_text_that_is_looked_for_is_not_found_in_more(condition: str) -> None:
         ("def main():\n    a = 1\n    print(a)\nmain()\n", "a = 1\nprint(a)\n"),
         ("def make():\n    return 3\nx = make()\n", "x = 3\n"),
         ("def f(a):\n    return a + 1\ny = f(z) * 2\n", "y = (z + 1) * 2\n"),
+        ("def f(m):\n    return m(x)\ny = f(a)\nz = f(b)\nw = f(c)\n", "y = a(x)\nz = b(x)\nw = c(x)\n"),
         ("a = b\nprint(a, a)\n", "print(b, b)\n"),
         ("def g(x):\n    h = f(x)\n    return h\ng(1)\n", "def g(x):\n    return f(x)\n\ng(1)\n"),
     ],
@@ -362,6 +363,10 @@ def test_a_pass_is_deterministic_and_its_edits_lie_within_the_text(one):
         ('s[f"layer_{i:03d}.w"] = x\n', ['s[""] = x\n', 's[f"{i}"] = x\n']),
         ("s[f'{i}_{d[\"a\"]!r}'] = x\n", ['s[""] = x\n', "s[f\"{i}{d['a']}\"] = x\n"]),
         ('s[f"{i}"] = x\n', ['s[""] = x\n']),
+        ('s[f"{0} of {4!r}"] = x\n', ['s[""] = x\n', 's[f"{0}{4}"] = x\n']),
+        ('s[f"{0} of {4:d}"] = x\n', ['s[""] = x\n', 's[f"{0}{4}"] = x\n']),
+        ('s[f"{0} of {True}"] = x\n', ['s[""] = x\n', 's[f"{0}{True}"] = x\n', 's["0 of True"] = x\n']),
+        ('s[f"it\'s"] = x\n', ['s[""] = x\n', 's[f""] = x\n', 's["it\'s"] = x\n']),
     ],
 )
 def test_a_text_put_together_keeps_only_what_it_is_put_together_of(text: str, expected: list[str]) -> None:

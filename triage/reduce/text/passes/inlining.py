@@ -120,8 +120,10 @@ def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -
             return
         given = dict(zip(names, map(script.source, call.args), strict=True))
         edits.append(Edit(*script.span(call), _filled(script, seen, inner, node.body[0].value, given)))
-    lines = set(script.replaced(edits).splitlines()) - set(script.text.splitlines())
-    if 0 < len(uses) < 3 and all(len(line) <= WIDEST_OF_ALL for line in lines):
+    text = script.replaced(edits)
+    lines = set(text.splitlines()) - set(script.text.splitlines())
+    few = 0 < len(uses) < 3 or (uses and len(text) < len(script.text))  # a short one may be called often
+    if few and all(len(line) <= WIDEST_OF_ALL for line in lines):
         yield one(*edits)
 
 

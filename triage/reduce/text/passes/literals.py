@@ -62,7 +62,7 @@ def _is_looked_for(script: Script, node: ast.expr) -> bool:
 def _texts(value: object, node: ast.expr) -> list[str]:
     """What could stand there, simplest first."""
     if isinstance(node, ast.JoinedStr):
-        return [text for text in ('""', _only_fields(node)) if len(text) < len(str(value))]
+        return [text for text in ('""', _only_fields(node), _filled_in(node)) if text and len(text) < len(str(value))]
     if isinstance(value, int):
         # Not 0: a tensor without elements is a special case of its own, and fails in ways of its own.
         smaller = [1, 2, 3, 4, value // 2, value * 3 // 4, value - 1]
@@ -82,3 +82,13 @@ def _only_fields(node: ast.JoinedStr) -> str:
     fields = [ast.FormattedValue(item.value, -1) for item in node.values if isinstance(item, ast.FormattedValue)]
     text = ast.unparse(ast.JoinedStr(list(fields)))
     return text if '"' in text else f'f"{text[2:-1]}"'
+
+
+def _filled_in(node: ast.JoinedStr) -> str:
+    """`"0 of 4"` of `f"{0} of {4}"`; empty where a field is no plain constant."""
+    fields = [item for item in node.values if isinstance(item, ast.FormattedValue)]
+    if any(not isinstance(item.value, ast.Constant) or item.conversion != -1 or item.format_spec for item in fields):
+        return ""
+    held = [item.value if isinstance(item, ast.FormattedValue) else item for item in node.values]
+    text = repr("".join(str(item.value) for item in held if isinstance(item, ast.Constant)))
+    return text if '"' in text else f'"{text[1:-1]}"'
