@@ -426,6 +426,11 @@ def test_the_value_of_a_field_that_is_given_elsewhere_stays_where_it_is():
 
 
 def test_a_result_in_place_of_its_call_makes_no_line_that_nobody_reads():
-    for terms, use in ((9, "g(f(x), f(y))"), (3, "f(x)\nf(y)\nf(z)")):
-        text = f"def f(a):\n    return {' + '.join(['a.sum()'] * terms)}\n{use}\n"
-        assert [one for one in results(text, inlining.propose) if "f(x)" not in one] == []
+    text = f"def f(a):\n    return {' + '.join(['a.sum()'] * 9)}\ng(f(x), f(y))\n"
+    assert [one for one in results(text, inlining.propose) if "f(x)" not in one] == []
+
+
+@pytest.mark.parametrize("value", ["a.sum() + b", "stack([a(x) for x in b])", "a(b.c)", "a(*b)", "a(x=b)"])
+def test_what_is_called_often_is_made_smaller_as_a_function(value):
+    text = f"def f(a):\n    return {value}\nf(x)\nf(y)\nf(z)\n"
+    assert [one for one in results(text, inlining.propose) if "f(x)" not in one] == []

@@ -122,9 +122,18 @@ def _result_for_call(script: Script, seen: Occurrences, node: ast.FunctionDef) -
         edits.append(Edit(*script.span(call), _filled(script, seen, inner, node.body[0].value, given)))
     text = script.replaced(edits)
     lines = set(text.splitlines()) - set(script.text.splitlines())
-    few = 0 < len(uses) < 3 or (uses and len(text) < len(script.text))  # a short one may be called often
+    # What is called often is made smaller at all places at once while it is a function: one that cannot get smaller goes.
+    few = 0 < len(uses) < 3 or (uses and _is_bare_call(node.body[0].value) and len(text) < len(script.text))
     if few and all(len(line) <= WIDEST_OF_ALL for line in lines):
         yield one(*edits)
+
+
+def _is_bare_call(value: ast.expr) -> bool:
+    """`model(x, 1)`, `x.sum()`: a call of which and to which only names and constants are given."""
+    if not isinstance(value, ast.Call) or value.keywords:
+        return False
+    held = [value.func.value if isinstance(value.func, ast.Attribute) else value.func, *value.args]
+    return all(isinstance(each, ast.Name | ast.Constant) for each in held)
 
 
 def _filled(script: Script, seen: Occurrences, inner: Scope, value: ast.expr, given: dict[str, str]) -> str:
