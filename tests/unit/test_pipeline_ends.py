@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from triage.cli import app
-from triage.cli.view import _State
+from triage.cli.view import _State, plain_line
 from triage.environments.describe import PAGE, TargetEnvironment
 from triage.errors import TargetError, UsageError
 from triage.locate.walk import Walk
@@ -84,6 +84,36 @@ def test_where_only_the_operation_was_looked_for_the_run_can_be_gone_on_with(
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert not report["complete"] and "--operation-only" in report["incomplete_reason"]
     assert not report["reproducer"]["verified"]
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_what_takes_long_to_be_asked_can_be_read_about_before(
+    quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, slow: bool
+) -> None:
+    made = Reduction("import torch\n", "native", "graph", 1, 2, 1.0, minimal=True, complete=True)
+    seconds = run_files.SLOW_SECONDS if slow else 1.0
+    seen: list[Any] = []
+
+    def find_out(found: Findings, asked: AskedTarget) -> None:
+        found.reproduced = as_it_is(made, Verification(3, 3, slowest=seconds))
+        run_files.report_beforehand(found, found.reproduced)
+        files = (tmp_path / "out" / "report.json", tmp_path / "out" / "repro.py")
+        seen.extend(file.read_text() for file in files if file.is_file())
+
+    monkeypatch.setattr(story, "_find_out", find_out)
+    heard, run = quiet_run()
+    run()
+    lines = [plain_line(event) for event in heard if event.kind == "report_written"]
+    last = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert run_files.NOT_ASKED_YET not in last["notes"]
+    if not slow:
+        assert seen == [] and lines == []
+        return
+    report = json.loads(seen[0])
+    assert (
+        seen[1] == "import torch\n" and run_files.NOT_ASKED_YET in report["notes"] and report["reproducer"]["verified"]
+    )
+    assert lines[0] is not None and lines[0].endswith("; what is to blame inside the stage is added to it")
 
 
 def test_a_target_that_does_not_describe_itself_does_not_cost_the_report(

@@ -363,7 +363,7 @@ _LINES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "reduced": _reduced,
     "data_needed": _data_needed,
     "reproducer_found": _reproducer_found,
-    "report_written": lambda facts: f"the report can be read: {shown(facts['directory'])}; ways round are added to it",
+    "report_written": lambda facts: f"the report can be read: {shown(facts['directory'])}; {facts['added']}",
     "way_round": lambda facts: f"way round: {facts['change']} ({facts['patch']})",
     "verify_started": lambda facts: f"verifying in {facts['runs']} fresh processes",
     "verify_ended": lambda facts: (

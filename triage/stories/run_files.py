@@ -1,4 +1,4 @@
-"""What a run writes into its directory: the report, once early and once at its end, and the files of the reproducer."""
+"""What a run writes into its directory: the report, early and once more at its end, and the files of the reproducer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from triage.environments.files import write_whole
 from triage.model.report import TriageReport
+from triage.reduce.verifying import Reproduced
 from triage.report.redact import Redactor, redactor_here
 from triage.report.store import write_report
 from triage.stories.assemble import assemble
@@ -18,6 +19,8 @@ from triage.stories.findings import Findings
 from triage.stories.ways_round import worth_trying
 
 NOT_YET = "Ways round had not been tried on the script when this was written."
+NOT_ASKED_YET = "What is to blame inside the stage, and ways round, had not been asked when this was written."
+SLOW_SECONDS = 8.0  # of a fresh run of the reproducer: dozens of questions like it take minutes
 
 
 def redactor_of(found: Findings) -> Redactor:
@@ -35,11 +38,21 @@ def write_what_is_known(found: Findings, *notes: str) -> TriageReport:
     return report
 
 
+def report_beforehand(found: Findings, made: Reproduced) -> None:
+    """Where one run of the verified reproducer is slow, it can be read about before it is asked what is to blame."""
+    if made.slowest >= SLOW_SECONDS:
+        write_reproducer(found)
+        write_what_is_known(found, NOT_ASKED_YET)
+        added = "what is to blame inside the stage is added to it"
+        found.session.emit("report_written", directory=str(found.session.directory), added=added)
+
+
 def report_early(found: Findings) -> None:
     """Ways round take the script's own time once or twice more: what a maintainer needs is there to be read before."""
     if worth_trying(found):
         write_what_is_known(found, NOT_YET)
-        found.session.emit("report_written", directory=str(found.session.directory))
+        directory = str(found.session.directory)
+        found.session.emit("report_written", directory=directory, added="ways round are added to it")
 
 
 def write_reproducer(found: Findings) -> None:
