@@ -13,6 +13,7 @@ from triage.model.graphcase import GraphNode
 from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.report.facts import facts
+from triage.report.formats import html
 from triage.stories.blamed_place import with_module
 
 M = meta(4)
@@ -78,4 +79,5 @@ def test_the_report_names_it(more: int, says: str) -> None:
         signature=ReportSignature("RuntimeError", "no", user_line=LINE),
         culprit=replace(RELU, module="layers.1.act (ReLU)", modules_alike=more),
     )
-    assert ("Module", f"`layers.1.act (ReLU)`{says}") in facts(report)
+    told = ("Module", f"`layers.1.act (ReLU)`{says}")
+    assert told in facts(report) and told in html._facts(report)

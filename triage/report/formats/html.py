@@ -80,11 +80,15 @@ def _facts(report: TriageReport) -> list[tuple[str, str]]:
     way = next(
         (f"{each.change}{f' (`git apply {each.patch}`)' if each.patch else ''}" for each in report.ways_round), ""
     )
+    module = (
+        f"`{culprit.module.replace('`', '')}`{wording.modules_alike(culprit)}" if culprit and culprit.module else ""
+    )
     size = "" if report.reproducer is None else f"{wording.plural(report.reproducer.lines, 'line')}" + (
         f", {wording.plural(report.reproducer.ops, 'operation')}" if report.reproducer.ops is not None else ""
     )  # fmt: skip
     found = (
         ("Line", f"`{line.replace('`', '')}`" if line else ""),
+        ("Module", module),
         ("Operation", f"`{culprit.op}`" if culprit is not None and culprit.op else ""),
         ("Part", culprit.subsystem if culprit is not None and culprit.subsystem else ""),
         ("Way round", way or next(iter(report.workarounds), "")),
