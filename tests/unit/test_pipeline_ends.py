@@ -90,12 +90,12 @@ def test_where_only_the_operation_was_looked_for_the_run_can_be_gone_on_with(
 def test_what_takes_long_to_be_asked_can_be_read_about_before(
     quiet_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, slow: bool
 ) -> None:
-    made = Reduction("import torch\n", "native", "graph", 1, 2, 1.0, minimal=True, complete=True)
-    seconds = run_files.SLOW_SECONDS if slow else 1.0
+    seconds = 20 * run_files.SLOW_SECONDS if slow else 40.0
+    made = Reduction("import torch\n", "native", "graph", 1, 20, seconds, minimal=True, complete=True)
     seen: list[Any] = []
 
     def find_out(found: Findings, asked: AskedTarget) -> None:
-        found.reproduced = as_it_is(made, Verification(3, 3, slowest=seconds))
+        found.reproduced = as_it_is(made, Verification(3, 3))
         run_files.report_beforehand(found, found.reproduced)
         files = (tmp_path / "out" / "report.json", tmp_path / "out" / "repro.py")
         seen.extend(file.read_text() for file in files if file.is_file())

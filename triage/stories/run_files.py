@@ -20,7 +20,7 @@ from triage.stories.ways_round import worth_trying
 
 NOT_YET = "Ways round had not been tried on the script when this was written."
 NOT_ASKED_YET = "What is to blame inside the stage, and ways round, had not been asked when this was written."
-SLOW_SECONDS = 8.0  # of a fresh run of the reproducer: dozens of questions like it take minutes
+SLOW_SECONDS = 3.0  # of one candidate: dozens of questions like it take minutes
 
 
 def redactor_of(found: Findings) -> Redactor:
@@ -39,8 +39,8 @@ def write_what_is_known(found: Findings, *notes: str) -> TriageReport:
 
 
 def report_beforehand(found: Findings, made: Reproduced) -> None:
-    """Where one run of the verified reproducer is slow, it can be read about before it is asked what is to blame."""
-    if made.slowest >= SLOW_SECONDS:
+    """Where candidates were slow, the verified reproducer can be read about before it is asked what is to blame."""
+    if made.queries and made.seconds / made.queries >= SLOW_SECONDS:
         write_reproducer(found)
         write_what_is_known(found, NOT_ASKED_YET)
         added = "what is to blame inside the stage is added to it"
