@@ -18,7 +18,7 @@ from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe import interpret
 from triage.probe.notes import agent_notes
 from triage.probe.run import Probe, ProbeRequest
-from triage.stories.accuracy_notes import comparison_note
+from triage.stories.accuracy_notes import comparison_note, dropout_note
 from triage.stories.findings import Findings
 from triage.stories.notes import notes_of
 
@@ -75,6 +75,20 @@ def test_a_comparison_that_blames_nobody_says_what_it_did() -> None:
     assert skipped == "No call of a compiled graph could be compared with eager (graph 0/0: a DTensor)."
     for kind, told in ((OutcomeKind.HANG, "hang"), (OutcomeKind.WRONG_RESULT, "wrong result")):
         assert note(AgentNotes(compared=1), kind).endswith(f" The run that compares ended early: {told}.")
+
+
+def test_a_failure_that_goes_with_dropout_is_told() -> None:
+    """The run that compares switches dropout off; where the check of the script passes then, that is what it needs."""
+
+    def note(notes: AgentNotes, kind: OutcomeKind = OutcomeKind.OK) -> str | None:
+        return dropout_note(Probe("aot_eager-compared", "aot_eager", Outcome(kind), None, notes, Path("x")))
+
+    off = AgentNotes(compared=9, without_dropout=True)
+    assert str(note(off)).startswith(
+        "With dropout switched off in its compiled graphs the script passes with `aot_eager`: the failure needs dropout."
+    )
+    assert note(off, OutcomeKind.EXCEPTION) is None and note(replace(off, stopped_early=True)) is None
+    assert note(replace(off, without_dropout=False)) is None and note(replace(off, wrongs=(GRADIENT,))) is None
 
 
 class Machine:

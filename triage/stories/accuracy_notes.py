@@ -296,6 +296,19 @@ def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
     )
 
 
+def dropout_note(probe: Probe) -> str | None:
+    """Of a script whose own check fails, what it means that it passed in the run that compares, which switches dropout off."""
+    notes = probe.notes
+    if not notes.without_dropout or probe.outcome.failed or notes.stopped_early or notes.wrong is not None:
+        return None
+    rung = f" with `{probe.rung}`" if probe.rung else ""
+    return (
+        f"With dropout switched off in its compiled graphs the script passes{rung}: the failure needs dropout. "
+        "Graphs were compared with eager without it, which cannot show what is wrong with its masks, as where the backward pass "
+        "draws others than the forward pass."
+    )
+
+
 def _told(value: WrongResult | Rounding) -> dict[str, Any]:
     """What a report tells of a value. The file of its graph is ours."""
     return {name: _json(fact) for name, fact in encode(value).items() if name != "file"}
