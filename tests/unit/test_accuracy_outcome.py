@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from walk_machine import walk_of
-from wrong_values import EVENTS, FAILS, GRADIENT, NAN, OUTPUT, checked, ran
+from wrong_values import EVENTS, FAILS, GRADIENT, NAN, OUTPUT, Checking, checked, ran
 
 from triage.judge.signature import signature_of
 from triage.locate import comparing
@@ -233,3 +233,34 @@ def test_what_the_program_says_of_wrong_values_is_a_wrong_result(
 ) -> None:
     found = checked(walk, AgentNotes(wrongs=(wrong,), compared=1), error=error)[0].conclusion()
     assert (found.symptom, found.signature.wrong) == (symptom, wrong.wrongness)
+
+
+class Dropping(Checking):
+    """Its check fails by a wrong mask, so it passes where its graphs are compared without dropout. `shown`: with it."""
+
+    def __init__(self, shown: tuple[WrongResult, ...]) -> None:
+        super().__init__(AgentNotes(compared=1))
+        self.shown = shown
+
+    def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
+        probe = super().__call__(request, cancel)
+        if request.accuracy is None:
+            return probe
+        if request.accuracy.dropout:
+            return replace(probe, notes=replace(probe.notes, wrongs=self.shown))
+        notes = replace(probe.notes, without_dropout=True)
+        return replace(probe, outcome=Outcome(OutcomeKind.OK, 1.0, 0), signature=None, notes=notes)
+
+
+def test_a_check_that_passes_without_dropout_is_looked_behind_with_it(walk: Callable[..., Walk]) -> None:
+    machine = Dropping((GRADIENT,))
+    it = walk(machine)
+    it.first()
+    it.settle()
+    found = comparing.check(it)
+    assert (found.stage, found.wrong) == (Stage.AOT_AUTOGRAD, GRADIENT)
+    assert [request.accuracy.dropout for request in machine.requests if request.accuracy] == [False, True]
+    it = walk(Dropping(()))
+    it.first()
+    it.settle()
+    assert comparing.check(it).wrong is None and it.checked is not None and dropout_note(it.checked)

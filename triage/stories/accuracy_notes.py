@@ -11,6 +11,7 @@ from typing import Any
 from triage.culprit.first_diverging import Diverging
 from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
+from triage.locate.comparing import needs_dropout
 from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
 from triage.locate.which_graph import Apart
@@ -298,8 +299,7 @@ def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
 
 def dropout_note(probe: Probe) -> str | None:
     """Of a script whose own check fails, what it means that it passed in the run that compares, which switches dropout off."""
-    notes = probe.notes
-    if not notes.without_dropout or probe.outcome.failed or notes.stopped_early or notes.wrong is not None:
+    if not needs_dropout(probe):
         return None
     rung = f" with `{probe.rung}`" if probe.rung else ""
     return (
