@@ -10,9 +10,9 @@ from triage.agent import boot
 torch = pytest.importorskip("torch")
 boot.load_agent()
 compat = importlib.import_module(f"{boot.PACKAGE}.compat")
-call, copies, graphs, incoming, kept, memory, repeats, roundoff, run = (
+call, copies, dice, graphs, incoming, kept, memory, repeats, roundoff, run = (
     importlib.import_module(f"{boot.PACKAGE}.compare.{name}")
-    for name in ("call", "copies", "graphs", "incoming", "kept", "memory", "repeats", "roundoff", "run")
+    for name in ("call", "copies", "dice", "graphs", "incoming", "kept", "memory", "repeats", "roundoff", "run")
 )
 
 LOW = {"device_type": "cpu", "dtype": torch.bfloat16}

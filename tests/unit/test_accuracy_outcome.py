@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from walk_machine import walk_of
-from wrong_values import EVENTS, FAILS, GRADIENT, NAN, OUTPUT, checked, ran
+from wrong_values import EVENTS, FAILS, GRADIENT, NAN, OUTPUT, Checking, checked, ran
 
 from triage.judge.signature import signature_of
 from triage.locate import comparing
@@ -18,7 +18,7 @@ from triage.model.stage import Direction, OutcomeKind, Stage, Symptom
 from triage.probe import interpret
 from triage.probe.notes import agent_notes
 from triage.probe.run import Probe, ProbeRequest
-from triage.stories.accuracy_notes import comparison_note
+from triage.stories.accuracy_notes import comparison_note, dropout_note
 from triage.stories.findings import Findings
 from triage.stories.notes import notes_of
 
@@ -75,6 +75,20 @@ def test_a_comparison_that_blames_nobody_says_what_it_did() -> None:
     assert skipped == "No call of a compiled graph could be compared with eager (graph 0/0: a DTensor)."
     for kind, told in ((OutcomeKind.HANG, "hang"), (OutcomeKind.WRONG_RESULT, "wrong result")):
         assert note(AgentNotes(compared=1), kind).endswith(f" The run that compares ended early: {told}.")
+
+
+def test_a_failure_that_goes_with_dropout_is_told() -> None:
+    """The run that compares switches dropout off; where the check of the script passes then, that is what it needs."""
+
+    def note(notes: AgentNotes, kind: OutcomeKind = OutcomeKind.OK) -> str | None:
+        return dropout_note(Probe("aot_eager-compared", "aot_eager", Outcome(kind), None, notes, Path("x")))
+
+    off = AgentNotes(compared=9, without_dropout=True)
+    assert str(note(off)).startswith(
+        "With dropout switched off in its compiled graphs the script passes with `aot_eager`: the failure needs dropout."
+    )
+    assert note(off, OutcomeKind.EXCEPTION) is None and note(replace(off, stopped_early=True)) is None
+    assert note(replace(off, without_dropout=False)) is None and note(replace(off, wrongs=(GRADIENT,))) is None
 
 
 class Machine:
@@ -219,3 +233,34 @@ def test_what_the_program_says_of_wrong_values_is_a_wrong_result(
 ) -> None:
     found = checked(walk, AgentNotes(wrongs=(wrong,), compared=1), error=error)[0].conclusion()
     assert (found.symptom, found.signature.wrong) == (symptom, wrong.wrongness)
+
+
+class Dropping(Checking):
+    """Its check fails by a wrong mask, so it passes where its graphs are compared without dropout. `shown`: with it."""
+
+    def __init__(self, shown: tuple[WrongResult, ...]) -> None:
+        super().__init__(AgentNotes(compared=1))
+        self.shown = shown
+
+    def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
+        probe = super().__call__(request, cancel)
+        if request.accuracy is None:
+            return probe
+        if request.accuracy.dropout:
+            return replace(probe, notes=replace(probe.notes, wrongs=self.shown))
+        notes = replace(probe.notes, without_dropout=True)
+        return replace(probe, outcome=Outcome(OutcomeKind.OK, 1.0, 0), signature=None, notes=notes)
+
+
+def test_a_check_that_passes_without_dropout_is_looked_behind_with_it(walk: Callable[..., Walk]) -> None:
+    machine = Dropping((GRADIENT,))
+    it = walk(machine)
+    it.first()
+    it.settle()
+    found = comparing.check(it)
+    assert (found.stage, found.wrong) == (Stage.AOT_AUTOGRAD, GRADIENT)
+    assert [request.accuracy.dropout for request in machine.requests if request.accuracy] == [False, True]
+    it = walk(Dropping(()))
+    it.first()
+    it.settle()
+    assert comparing.check(it).wrong is None and it.checked is not None and dropout_note(it.checked)

@@ -390,3 +390,36 @@ def test_what_forked_workers_counted_is_known_and_counts_once(tmp_path: Path, en
         [sys.executable, "-c", LEAVES + FORKS + ends, str(tmp_path)], capture_output=True, timeout=60, check=True
     )
     assert sorted(event["calls"] for event in events(tmp_path) if event["e"] == "end") == [2, 4]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_watches_a_backward_pass_is_not_compiled(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a graph break Dynamo looks at each frame that is called: ours were compiled, and their breaks told."""
+    torch = pytest.importorskip("torch")
+    counters = importlib.import_module("torch._dynamo.utils").counters
+    boundary = importlib.import_module(f"{boot.PACKAGE}.hooks.boundary")
+    frames = importlib.import_module(f"{boot.PACKAGE}.hooks.frames")
+
+    def looked_at() -> int:
+        def hook(gradient: Any) -> Any:
+            raise ValueError("bad")
+
+        def step(x: Any) -> Any:
+            h = x * x
+            torch._dynamo.graph_break()
+            h.register_hook(hook)
+            return torch.autograd.grad(h.sum(), x)
+
+        torch._dynamo.reset()
+        counters.clear()
+        with pytest.raises(ValueError, match="bad"):
+            torch.compile(step, backend="eager")(torch.ones(2, requires_grad=True))
+        return int(counters["frames"]["total"])
+
+    alone, recorder = looked_at(), make()
+    watched = boundary._watched_backward(torch.autograd.graph._engine_run_backward, recorder)
+    for function in recorder.passed_over:
+        frames.compat.pass_over(function)
+    monkeypatch.setattr(torch.autograd, "_engine_run_backward", watched)
+    monkeypatch.setattr(torch.autograd.graph, "_engine_run_backward", watched)
+    assert looked_at() == alone and recorder.backwards == 1

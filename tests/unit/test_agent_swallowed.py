@@ -19,6 +19,8 @@ class Unsupported(Exception):  # noqa: N818  it is known by this name
 
 
 class Recorder:
+    passed_over = ()
+
     def __init__(self) -> None:
         self.marked: list[str] = []
         self.said: list[tuple[str, str, bool]] = []

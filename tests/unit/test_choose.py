@@ -279,6 +279,25 @@ def test_what_no_person_writes_gives_way_to_a_text_that_reads_better(
     assert ("_make_dual" not in found.source) == (taken == "text")
 
 
+def test_a_setting_of_aot_autograd_is_something_that_a_person_writes(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def heard(kind: str, **facts: Any) -> None:
+        asked.extend([facts["subject"]] if kind == "engine_started" else [])
+
+    def verify(source: str, runs: int) -> FreshRuns:
+        return FreshRuns([CandidateResult(BOOM, AgentNotes(), SIGNATURE, compiled=True)] * runs, None)
+
+    setting = "import torch._functorch.config\ntorch._functorch.config.activation_memory_budget = 0.4\n"
+    attempts = [
+        Attempt(Ends(setting, 20, "the captured graph"), ORACLE),
+        Attempt(Ends("x\n", 5, "text"), ORACLE, of_text=True),
+    ]
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)
+    found, _ = chosen(problem, attempts, verify, emit=heard)
+    assert asked == ["the captured graph"] and found.verified
+
+
 def test_a_reduction_is_told_before_it_is_verified(tmp_path: Path) -> None:
     problem = Problem(SIGNATURE, Stage.DYNAMO, "eager", None, (), tmp_path)
     order: list[str] = []

@@ -1,9 +1,10 @@
 """The gradients of one call: under which casts they are compared, which none is asked of, how a wrong one is told."""
 
+import types
 from typing import Any
 
 import pytest
-from compared import LOW, call, incoming, judged, kept, leaf, torch
+from compared import LOW, call, dice, incoming, judged, kept, leaf, torch
 
 
 def test_gradients_that_come_outside_of_autocast_are_compared_under_it() -> None:
@@ -200,3 +201,42 @@ def test_a_gradient_is_not_compared_so_finely_where_a_check_fails() -> None:
     made = call.Call(torch, compiled, kept.Kept(torch, gm), (x,), True, checked=True)
     with made.as_it_began():
         assert made.wrong(compiled(x), (x,)) == []
+
+
+class DrawsAgain(torch.autograd.Function):
+    """A dropout whose backward pass draws the mask once more, in the place of the one that the forward pass drew."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return torch.nn.functional.dropout(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return torch.nn.functional.dropout(gradient)
+
+
+def test_a_backward_pass_that_draws_other_masks_than_the_forward_pass_is_wrong() -> None:
+    def eager(x: Any) -> tuple[Any, ...]:
+        return (torch.nn.functional.dropout(x) * 2,)
+
+    def wrong(compiled: Any) -> list[str]:
+        torch.manual_seed(0)
+        x = leaf(8, 8)
+        made = call.Call(torch, compiled, kept.Kept(torch, torch.fx.symbolic_trace(eager)), (x,), True)
+        result = compiled(x)
+        with made.as_it_began():
+            return [facts["item"] for facts in made.wrong(result, (x,))]
+
+    def own_stream(x: Any) -> tuple[Any, ...]:
+        torch.rand(1)
+        return eager(x)
+
+    assert wrong(lambda x: (DrawsAgain.apply(x) * 2,)) == ["gradient of x"]
+    assert wrong(eager) == []
+    assert wrong(own_stream) == []  # its masks are others from the start, as those of compiled code may be
+
+
+def test_who_draws_in_another_order_draws_no_more() -> None:
+    first, second = (types.SimpleNamespace(kind=kind) for kind in ("uniform of 8", "uniform of 4"))
+    assert not dice.drawn_more([first, second], [second, first]) and not dice.drawn_more([first, first], [first])
+    assert dice.drawn_more([first, second], [second, first, second])

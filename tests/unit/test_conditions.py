@@ -17,6 +17,7 @@ from triage.judge.signature import signature_of
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import Outcome, RaisedException
 from triage.model.report import AblationRow, Condition, SubsystemSearch
+from triage.reduce.printing.printer import Form
 
 GRAPH = case([tensor("x", 4, 17)], [node("y", "torch.relu", "%x", out=meta(4, 17))], "%y")
 
@@ -99,6 +100,19 @@ def test_the_dtype_and_the_values():
     assert needed["the dtype is float32"] == "with float64 instead of float32 it passes"
     assert needed["the inputs are not all ones"] == "with ones as values it passes"
     assert rows["float64 instead of float32"] == rows["ones as values"] == "ok"
+
+
+@pytest.mark.parametrize("check", ["values", "strides", "exception"])
+def test_of_a_graph_that_draws_random_numbers_no_size_is_told_to_be_needed_where_it_may_pass_by_luck(
+    check: str,
+) -> None:
+    """With another size the masks are others, and some are right by chance."""
+    dropped = node("y", "torch.nn.functional.dropout", "%x", 0.5, True, out=meta(4, 17))
+    graph = case([tensor("x", 4, 17)], [dropped], "%y")
+    answers = ask(graph, Form(check=check), inquiry(failing(lambda source: "17" in source and "float64" not in source)))
+    needed = [each.condition for each in answers.conditions]
+    assert "the dtype is float32" in needed
+    assert any("the last dimension" in each for each in needed) is (check != "values")
 
 
 def test_strides():

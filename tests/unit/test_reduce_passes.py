@@ -200,6 +200,16 @@ def test_ranks_go_down():
     assert list(ranks.propose(one(tensor("x")))) == []
 
 
+def test_dimensions_become_one_where_none_can_go():
+    """A loop is vectorised from so many elements on: 3 times 6 of them are needed, and neither 6 nor 3 is enough."""
+    graph = one(tensor("x", 2, 3, fill="values", data=[[1, 2, 3], [4, 5, 6]]))
+    flat = next(iter(ranks.propose(graph))).edits[-1].apply(graph)
+    assert flat.inputs[0].meta == meta(6) and flat.inputs[0].data == [1, 2, 3, 4, 5, 6]
+    assert weight(flat) < weight(graph)
+    for kept in (tensor("x", 6), tensor("x", 2, 3, stride=(1, 2)), tensor("x", 2, 3, symbols={"0": "s0"})):
+        assert all(isinstance(edit, DropLeading) for edit in next(iter(ranks.propose(one(kept)))).edits), kept
+
+
 def test_keyword_arguments_go():
     node = op("y", "torch.sum", "%x", out=meta(), kwargs={"dim": 0, "keepdim": True})
     graph = one(tensor("x", 4), node=node)

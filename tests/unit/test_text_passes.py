@@ -377,6 +377,13 @@ def test_a_file_of_many_lines_by_its_first():
     assert "x = 'a\\n'\n" in results("x = 'a\\nb\\nc\\nd\\n'\n", literals.propose)
 
 
+def test_what_a_test_compares_with_is_no_test():
+    """`if "__main__":` is always true, which a reader of a reproducer takes for a slip."""
+    found = results('if __name__ == "__main__":\n    f()\n', expressions.propose)
+    assert 'if "__main__":\n    f()\n' not in found and "if True:\n    f()\n" in found
+    assert "while x:\n    f()\n" in results("while x > 0:\n    f()\n", expressions.propose)
+
+
 def test_what_is_looked_for_in_a_tuple_is_not_looked_for_in_its_element():
     found = results('if op in ("call", "get"):\n    f()\n', expressions.propose)
     assert not any('in "' in text for text in found) and 'if op in ("call",):\n    f()\n' in found

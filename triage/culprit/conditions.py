@@ -26,6 +26,7 @@ from triage.reduce.graph.passes.extents import Resize
 from triage.reduce.graph.passes.fills import filled
 from triage.reduce.graph.passes.proposal import ChangeInput, tensors
 from triage.reduce.graph.slices import is_floating
+from triage.reduce.printing.body import is_random
 from triage.reduce.printing.printer import Form, print_if_possible
 
 MOST_EXTENTS = 2
@@ -45,7 +46,8 @@ class Question:
     """One thing changed. `ways` are edits that do it, likeliest first. `needed` is told where it passes then, else `varied`.
 
     `how` is the change in words, where the setting says less. `spelling` does the same to a call of a program. `renamed` are
-    the new and the old name of what is changed: the message of the same failure may have the new one in it.
+    the new and the old name of what is changed: the message of the same failure may have the new one in it. `redraws`: a graph
+    that draws random numbers draws others then, so it may pass by luck.
     """
 
     setting: str
@@ -55,6 +57,7 @@ class Question:
     how: str = field(default="", kw_only=True)
     spelling: Spelling | None = field(default=None, kw_only=True)
     renamed: tuple[str, str] | None = field(default=None, kw_only=True)
+    redraws: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ def _sizes(case: GraphCase) -> Iterator[Question]:
             ways = ((Resize(sizes),), (Resize(sizes, arguments=False),))
             yield Size(
                 f"{other} instead of {extent} as {where}", ways, "", f"{where} ({other} fails as well)",
-                extent, other, where,
+                extent, other, where, redraws=True,
             )  # fmt: skip
 
 
@@ -174,10 +177,11 @@ def _values(case: GraphCase) -> Iterator[Question]:
     random = [item.name for item in asked if item.fill != "randn"]
     if random:
         edits = tuple(filled(name, "randn") for name in random)
-        yield Question("random values", (edits,), values, f"{values} (random ones fail as well)")
+        yield Question("random values", (edits,), values, f"{values} (random ones fail as well)", redraws=True)
     elif asked:
         edits = tuple(filled(item.name, "ones") for item in asked)
-        yield Question("ones as values", (edits,), f"the {inputs} are not all ones", f"{values} (ones fail as well)")
+        told = f"the {inputs} are not all ones", f"{values} (ones fail as well)"
+        yield Question("ones as values", (edits,), *told, redraws=True)
 
 
 def _gradients(case: GraphCase) -> Iterator[Question]:
@@ -217,6 +221,10 @@ def ask(case: GraphCase, form: Form | None, inquiry: Inquiry) -> Answered:
             answers[question] = inquiry.row(question.setting, _named_as_before(result, question.renamed))
     rows = tuple(answers[question] for question in questions if question in answers)
     outcomes = {question: row.outcome for question, row in answers.items()}
+    if form is not None and form.compares_values and any(map(is_random, case.nodes)):
+        outcomes = {
+            question: outcome for question, outcome in outcomes.items() if outcome != "ok" or not question.redraws
+        }
     spellings = [each.spelling for each, outcome in outcomes.items() if outcome == "ok" and each.spelling is not None]
     gentle_first = sorted(spellings, key=lambda spelling: spelling.rounds)
     return Answered(rows, tuple(needed(outcomes)), tuple(varied(outcomes)), tuple(gentle_first))

@@ -146,6 +146,12 @@ def _checked(walk: Walk, rung: Rung, failed: Outcome, cancel: Cancel | None = No
     first = walk.checked_first
     if first is not None and rung is walk.own_rung:
         return first
+    return _asked(walk, rung, f"{rung.name}-compared", failed, cancel)
+
+
+def _asked(
+    walk: Walk, rung: Rung, name: str, failed: Outcome, cancel: Cancel | None = None, *, dropout: bool = False
+) -> Probe:
     seen = failed.check
     comparison = Comparison(
         gradients=walk.start.notes.backwards > 0,
@@ -153,13 +159,20 @@ def _checked(walk: Walk, rung: Rung, failed: Outcome, cancel: Cancel | None = No
         own_check=True,
         signs=seen is not None and seen.kind == "zero_sign",
         seconds=_seconds(walk),
+        dropout=dropout,
     )
-    probe = walk.ask(rung, f"{rung.name}-compared", accuracy=comparison, cancel=cancel)
+    probe = walk.ask(rung, name, accuracy=comparison, cancel=cancel)
     probe = replace(probe, notes=probe.notes.checked_by(failed))
     if probe.cancelled:
         return probe
     walk.apart = apart(walk, rung, probe, failed)
     return told(probe, walk.apart)
+
+
+def needs_dropout(probe: Probe) -> bool:
+    """Whether a script whose check fails passed in the run that compares, which switches dropout off."""
+    notes = probe.notes
+    return notes.without_dropout and not (probe.outcome.failed or notes.stopped_early or notes.wrongs)
 
 
 def _seconds(walk: Walk) -> float:
@@ -178,6 +191,11 @@ def check(walk: Walk) -> Conclusion:
         return walk.conclusion()
     rung = rung_that_shows(found, walk.seen)
     walk.checked = _checked(walk, rung, found.outcome)
+    if needs_dropout(walk.checked):
+        without = walk.checked, walk.apart
+        walk.checked = _asked(walk, rung, f"{rung.name}-compared-with-dropout", found.outcome, dropout=True)
+        if walk.checked.notes.wrong is None:
+            walk.checked, walk.apart = without
     found = walk.conclusion()
     if found.stage is not Stage.NONE and found.wrong is None and nothing_but_rounding(walk.checked):
         # More than one rounding makes, and no graph is wrong: does the program itself make so much of one?

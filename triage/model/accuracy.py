@@ -32,7 +32,7 @@ class Comparison:
     it after this call. `every`: each call is compared, not a sample of later ones. `own_check`: a check of the program's own
     fails, so every call is compared up to that, whatever was wrong before, and what only rounds otherwise is told. `signs`: of
     zeros, too. `fine`: where a wrong value begins is asked, so what is small throughout counts as what it is. `seconds`: what
-    all comparisons of the probe may take.
+    all comparisons of the probe may take. `dropout`: it is left on, and what hangs on its masks compared where both draw alike.
     """
 
     gradients: bool = False
@@ -43,6 +43,7 @@ class Comparison:
     signs: bool = False
     fine: bool = False
     seconds: float = 120.0
+    dropout: bool = False
 
 
 _WORDS = {
@@ -123,7 +124,8 @@ class WrongResult:
     (from eager where there is none: `reference` is False); `spread` is how far eager itself moves when its roundings are
     nudged. `eager`, `compiled` and `exact` are the values of the element that is furthest off, at the index `at`. `small`: it
     is so small throughout, or off by so little, that it counts only where tensors are compared as what they are. `varies` and
-    `by_luck` as of `Wrongness`. `file` has the graph as it was called then.
+    `by_luck` as of `Wrongness`. `redrawn`: compiled code drew random numbers once more than eager, dropout being left on. `file`
+    has the graph as it was called then.
     """
 
     graph: str
@@ -150,6 +152,7 @@ class WrongResult:
     small: bool = False
     varies: bool = False
     by_luck: bool = False
+    redrawn: bool = False
     file: str = ""
 
     @property
@@ -194,10 +197,12 @@ class WrongResult:
         if not self.elements or self.kind == "zero_sign":
             return f"{what}."
         place = f" at {_tuple(self.at)}" if self.at else ""
+        moved = f"eager moves by {self.spread:.3g} when its roundings are nudged"
+        if self.redrawn:
+            moved = "the forward pass draws as in eager, and compiled code draws random numbers once more after it"
         return (
             f"{what}: "
-            f"largest error {self.compiled_error:.3g} compiled, {self.eager_error:.3g} eager "
-            f"(eager moves by {self.spread:.3g} when its roundings are nudged); "
+            f"largest error {self.compiled_error:.3g} compiled, {self.eager_error:.3g} eager ({moved}); "
             f"{self.wrong} of {self.elements} elements are wrong, the worst{place}: {self.values()}."
         )
 

@@ -9,6 +9,7 @@ script.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,6 +38,7 @@ from triage.trial.interface import Resources
 
 MOST_LARGER = 6  # of those that an engine found on the way, verified where its result does not hold
 OUT_OF_TIME = "The budget ended before it was verified."
+_TRANSFORMS = re.compile(r"\b_functorch\.(?!config\b)")  # what `torch._functorch.config` sets is AOTAutograd's
 SMALLER_FAILED = "A smaller candidate failed in the warm interpreter, but not in every fresh process."
 
 
@@ -238,7 +240,7 @@ def _smallest_that_holds(
 
 def _of_transforms(made: Reproduced) -> bool:
     """Whether it calls what `torch.func` is made of (levels, batch dimensions, dual numbers), which no person writes."""
-    return "_functorch." in made.source
+    return _TRANSFORMS.search(made.source) is not None
 
 
 def _reads_better(text: Reproduced, graph: Reproduced) -> bool:

@@ -17,6 +17,7 @@ from triage.judge.signature import FailureSignature, one_line
 from triage.model.accuracy import PRINTED
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase
+from triage.model.outcome import AgentNotes
 from triage.model.report import Control
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Verdict
@@ -131,6 +132,11 @@ def as_it_is(found: Reduction, count: Verification) -> Reproduced:
     return Reproduced(**vars(replace(found, notes=notes)), **vars(count))
 
 
+def _is_known(notes: AgentNotes) -> bool:
+    """Whether the graph that was kept is the one that failed: else it is the last of several, where the program breaks them."""
+    return notes.graph is not None or not notes.graph_breaks
+
+
 def counted(
     source: str, oracle: Oracle, verify: Verifier, emit: Callable[..., None], problem: Problem, *, private: bool = False
 ) -> Verification:
@@ -146,7 +152,7 @@ def counted(
     same = [result for result in shown.results if oracle.judge(result).verdict is Verdict.SAME_FAILURE]
     ran = [result for result in shown.results if result.outcome.kind is not OutcomeKind.INVALID]
     emit("verify_ended", runs=len(ran), same=len(same))
-    graph = next((result.graph for result in same if result.graph is not None), None)
+    graph = next((result.graph for result in same if result.graph is not None and _is_known(result.notes)), None)
     texts = {(result.signature.exception_type, result.signature.message) for result in same if result.signature}
     same_text = texts == {(problem.signature.exception_type, problem.signature.message)}
     told = {one_line(result.signature) for result in same if result.signature}

@@ -11,6 +11,7 @@ from typing import Any
 from triage.culprit.first_diverging import Diverging
 from triage.culprit.first_wrong import made_by
 from triage.culprit.operation import operator_name
+from triage.locate.comparing import needs_dropout
 from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk
 from triage.locate.which_graph import Apart
@@ -293,6 +294,18 @@ def comparison_note(probe: Probe, graphs: int = 0) -> str | None:
     return (
         f"{calls} compared with eager on the script's own inputs, and nothing is further off than eager explains{rest}."
         f"{ended}"
+    )
+
+
+def dropout_note(probe: Probe) -> str | None:
+    """Of a script whose own check fails, what it means that it passed in the run that compares, which switches dropout off."""
+    if not needs_dropout(probe):
+        return None
+    rung = f" with `{probe.rung}`" if probe.rung else ""
+    return (
+        f"With dropout switched off in its compiled graphs the script passes{rung}: the failure needs dropout. "
+        "Graphs were compared with eager without it, which cannot show what is wrong with its masks, as where the backward pass "
+        "draws others than the forward pass."
     )
 
 

@@ -35,7 +35,7 @@ from triage.locate.outcomes import is_script_check
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.report import Condition, SubsystemSearch
 from triage.model.rungs import DYNAMO_ALONE
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import Stage, Symptom, Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.starts import starts
@@ -50,6 +50,11 @@ from triage.trial.share import share_of
 
 MOST_WHOLES = 2  # graphs that are asked where in them values go wrong
 MOST_CURES = 4  # workarounds that a report names
+UNREDUCED = "none"  # the engine of a graph, or a script, that is shown as it is
+FRESH_ONLY = (
+    "The reproducer fails in fresh processes, and passes in the interpreter in which settings are tried, which has one thread "
+    "(OMP_NUM_THREADS=1): no setting was asked."
+)
 GRAPHS = "subsystem"  # the folder of the run directory with the graph before and after the guilty pass
 
 
@@ -69,6 +74,9 @@ def blame(
     share = share_of(session.clock, made.seconds, made.slowest)
     inquiry = Inquiry(rung, runner, oracle, share, session.emit, limit, ends)
     hangs, by_sign = patience is not None, False
+    if not hangs and passes_here(made, inquiry):
+        found.notes.append(FRESH_ONLY)
+        return
     with session.timed("ablate"):
         # A hang is told by a limit that a compile which explodes comes near to with and without a part: that shows nothing.
         parts = None if hangs else _Parts(found, made, replace(inquiry, runner=runner.beside()))
@@ -93,6 +101,14 @@ def blame(
         with session.timed("diverge"):
             found.given_wrong = given_wrong(made.graph, made.form, inquiry, runner)
     _conditions(found, made, inquiry, patience is None)
+
+
+def passes_here(made: Reproduced, inquiry: Inquiry) -> bool:
+    """Whether what fails in fresh processes passes where settings are tried: then that it passes with one shows nothing.
+
+    What was reduced was found to fail there.
+    """
+    return made.engine == UNREDUCED and inquiry.verdict(made.source) is Verdict.NO_FAILURE
 
 
 def _first_wrong(case: GraphCase, form: Form, inquiry: Inquiry, runner: ForkServerRunner) -> FirstWrong | None:

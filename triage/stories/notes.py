@@ -22,6 +22,7 @@ from triage.stories.accuracy_notes import (
     another_operation,
     begins_above,
     comparison_note,
+    dropout_note,
     rounding_notes,
     unsteady_note,
     varying_note,
@@ -83,7 +84,9 @@ def _of_other_wrong_values(found: Findings, conclusion: Conclusion) -> Told:
 
 
 def _of_random_numbers(found: Findings, conclusion: Conclusion) -> Told:
-    return [RANDOM_NOTE if conclusion.random_check else None]
+    compared = found.walk.checked or found.walk.checked_first
+    needed = None if compared is None or conclusion.random_check else dropout_note(compared)
+    return [RANDOM_NOTE if conclusion.random_check else None, needed]
 
 
 def _of_what_runs_met(found: Findings, conclusion: Conclusion) -> Told:

@@ -34,7 +34,8 @@ def comparison_for(conclusion: Conclusion) -> Comparison:
     found = conclusion.wrong is not None or is_comparison(conclusion.outcome)
     backward = conclusion.direction is Direction.BACKWARD or not found
     signs = wrong is not None and wrong.kind == "zero_sign"
-    return Comparison(gradients=backward, signs=signs, fine=_is_small(conclusion))
+    redrawn = conclusion.wrong is not None and conclusion.wrong.redrawn
+    return Comparison(gradients=backward, signs=signs, fine=_is_small(conclusion), dropout=redrawn)
 
 
 def _is_small(conclusion: Conclusion) -> bool:

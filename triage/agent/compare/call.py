@@ -4,15 +4,16 @@ The program's own call is what is judged (some failures come with the first call
 inputs; gradients are those of another call. Most calls are settled by that. Where they are not close, eager is asked how sure
 it is of itself: with other things in memory that nobody wrote, with every rounding nudged, in double precision, with other random
 numbers; `rule` says what it then takes to blame the compiler. What random numbers hide that way is looked at once
-more with the same ones on both sides (`dice`). A mode that changes the result by being there at all (an
+more with the same ones on both sides (`drawn`). A mode that changes the result by being there at all (an
 operation with a path of its own below autograd) is not used.
 """
 
 import contextlib
 
 from .. import compat
-from . import dice, measure, memory, modes, randomness, repeats, roundoff, rule, scalars, varying
+from . import measure, memory, modes, randomness, repeats, roundoff, rule, scalars, varying
 from .copies import CannotCopyError, Copier
+from .drawn import ByChance
 from .run import AFTER, GRADIENT, Runner
 
 FIRST_ROUND, SECOND_ROUND = 2, 22
@@ -20,7 +21,7 @@ TRIED = 4  # values that look wrong and are looked at again
 SMALL = 5_000_000  # elements; of larger tensors fewer runs are kept
 
 
-class Call:
+class Call(ByChance):
     """`signs`: those of zeros are looked at, too, where nothing else is wrong. `doubtful`: eager is asked whether it is sure of
     itself also where nothing is off. `fine`: small tensors are compared as what they are; `checked`: those that are no gradients,
     since a check of the program's own fails, and may look at them. `known`: what was told of an earlier call, (item, kind).
@@ -281,44 +282,6 @@ class Call:
         return measure.wrong_value(
             self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured, smallest
         )
-
-    def _wrong_with_the_same_numbers(self, names, eager):
-        """What is wrong with values that hang on random numbers, both sides drawing the same ones."""
-        names = self._names_of_chance(names, eager)
-        if not names:
-            return []
-        try:
-            self._dice = dice.Dice(self.torch)
-            return self._redrawn(names)
-        except Exception as error:  # a graph that cannot be watched
-            self._not_redrawn(names, "%s: %s" % (type(error).__name__, str(error)[:200]))
-            return []
-        finally:
-            self._dice = None
-
-    def _names_of_chance(self, names, eager):
-        self.names = names
-        other = self._eager(seed=0)
-        same = self._same(eager, other, names)
-        return [name for name in names if name not in same]
-
-    def _redrawn(self, names):
-        eager = self._eager()
-        self._drawn = self._dice.draws
-        compiled = self._compiled(mode=self._dice.watch())
-        others = dice.not_in_both(self._drawn, self._dice.draws)
-        if others:
-            self._dice.turned = others
-            sure = self._same(eager, self._eager(), names)
-            self._dice.turned = ()
-            reason = "of %s, which compiled code draws in another way" % ", ".join(others)
-            self._not_redrawn([name for name in names if name not in sure], reason)
-            names = sure
-        suspects = measure.suspicious(self.torch, eager, compiled, self._smallest)
-        return self._wrong_values([name for name in names if name in suspects], eager, compiled)
-
-    def _not_redrawn(self, names, reason):
-        self.by_chance += [(name, reason) for name in names]
 
     def _as_mutation(self, name, eager, compiled):
         """Facts where one of the two changed an input and the other did not. Eager changes what it writes its old values to."""

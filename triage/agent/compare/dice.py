@@ -78,6 +78,12 @@ def not_in_both(one, other):
     return sorted({draw.name for draw in one if counts[0][draw.kind] != counts[1][draw.kind]})
 
 
+def drawn_more(one, other):
+    """Whether the other run drew of some size and dtype more often: in another order both draw as often."""
+    counts = [collections.Counter(draw.kind for draw in draws) for draws in (one, other)]
+    return bool(counts[1] - counts[0])
+
+
 def _as_in_eager(torch, dice, draw, func, args, kwargs):
     dtypes, narrowed = iter(draw.dtypes), []
 

@@ -5,8 +5,8 @@ program at the first wrong value, or when the time for comparisons is spent), `u
 probe found it; once past it, the program ends), `every` (each call is compared, not a sample of later ones), `own_check` (a
 check of the program's own fails: every call is compared up to that, for the first wrong value need not be the one it looks at,
 and what rounds otherwise is told), `signs` (of zeros are compared, too), `fine` (small tensors are compared as what they are),
-`seconds` that comparisons may take. The program itself goes on with what the compiled graph gives it. How one call is judged
-stands in `call`.
+`dropout` (is left on), `seconds` that comparisons may take. The program itself goes on with what the compiled graph gives it.
+How one call is judged stands in `call`.
 """
 
 import contextlib
@@ -46,6 +46,7 @@ class Comparer:
         self.every, self.own_check = bool(asked.get("every")), bool(asked.get("own_check"))
         self.signs = bool(asked.get("signs"))
         self.fine = bool(asked.get("fine"))
+        self.dropout = bool(asked.get("dropout"))
         self.left = self.given = float(asked.get("seconds") or SECONDS)
         self.calls = self.told = 0
         self.known = {}  # by graph, the values that were told as wrong, each with its kind
@@ -58,7 +59,7 @@ class Comparer:
         try:
             if collective(gm) and not alone(self.torch):
                 raise NotComparedError("its processes would have to compare in step")
-            if without_dropout(gm):
+            if not self.dropout and without_dropout(gm):
                 self.recorder.channel.say("dropout_off", graph=graph_id)
             return Kept(self.torch, gm)
         except Exception as error:

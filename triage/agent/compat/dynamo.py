@@ -58,6 +58,23 @@ def forget_compiles():
             function.cache_clear()
 
 
+def frame_setter():
+    """A function that has frames looked at by what it is given (by nothing: None), and returns what looked at them before.
+
+    Code of ours that is called from a frame of the program's, where Dynamo goes on without a graph, would be compiled as
+    well, and its graph breaks counted as the program's.
+    """
+    module = sys.modules.get("torch._C._dynamo.eval_frame")
+    return getattr(module, "set_eval_frame", lambda callback: None)
+
+
+def pass_over(function):
+    """Have Dynamo leave the frames of this function alone, and not those that it calls."""
+    skip = getattr(sys.modules.get("torch._dynamo.eval_frame"), "skip_code", None)
+    if skip is not None:
+        skip(function.__code__)
+
+
 def leave_unnamed(path):
     """Have Dynamo take this file for one without functions in the headers of its log, for which it tokenizes all of it.
 

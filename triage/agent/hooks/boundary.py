@@ -174,23 +174,33 @@ def _watch_backward(torch, recorder):
 
 
 def _watched_backward(function, recorder):
+    look = compat.frame_setter()  # Dynamo looks at frames of ours, too, after a graph break
+
     @functools.wraps(function)
     def watched(*args, **kwargs):
-        if recorder.comparing():  # not the program's
-            return function(*args, **kwargs)
-        recorder.enter("backwards")
-        # run_backward(tensors, grad_tensors, keep_graph, create_graph, inputs, ...); see torch/autograd/__init__.py
-        if kwargs.get("create_graph") or (len(args) > 3 and args[3] is True):
-            recorder.double_backward = True
+        before = look(None)
+        comparing = recorder.comparing()  # not the program's
+        if not comparing:
+            recorder.enter("backwards")
+            # run_backward(tensors, grad_tensors, keep_graph, create_graph, inputs, ...); see torch/autograd/__init__.py
+            if kwargs.get("create_graph") or (len(args) > 3 and args[3] is True):
+                recorder.double_backward = True
+        look(before)
         try:
             return function(*args, **kwargs)
         except (Exception, SystemExit) as error:
-            recorder.mark(error, phase="backward")
-            recorder.raised(error, "backward")
+            look(None)
+            if not comparing:
+                recorder.mark(error, phase="backward")
+                recorder.raised(error, "backward")
             raise
         finally:
-            recorder.leave("backwards")
+            look(None)
+            if not comparing:
+                recorder.leave("backwards")
+            look(before)
 
+    recorder.passed_over.append(watched)
     return watched
 
 

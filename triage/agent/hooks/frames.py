@@ -58,6 +58,8 @@ def patch_convert_frame(module, recorder):
         return outer_call
 
     compat.watch_frames(module, watch_inner, watch_outer)
+    for function in recorder.passed_over:
+        compat.pass_over(function)
 
 
 def patch_output_graph(module, recorder):

@@ -34,6 +34,7 @@ class Recorder:
         self.calls = 0
         self.backwards = 0
         self.graphs = 0
+        self.passed_over = []  # functions of ours that frames of the program call, which Dynamo leaves alone
         self.double_backward = False
         self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
         self.standby = None  # copies the program at the first call, where the probe asks for it (`warm/standby.py`)

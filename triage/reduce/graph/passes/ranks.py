@@ -1,7 +1,12 @@
-"""Ranks: dimensions of size 1 go, then the leading dimension of the inputs that have most."""
+"""Ranks: dimensions of size 1 go, then the leading dimension of the inputs that have most; else all of them become one.
+
+What fails from so many elements on (a loop that is vectorised from 16) does not survive the loss of a dimension once its extents
+are as small as they may be together. In one dimension, the number that it needs is plain to see.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +15,8 @@ from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.reduce.graph.cropping import cropped
 from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.passes.proposal import Choice, map_inputs, map_nodes, tensors, with_meta
+from triage.reduce.printing.fills import contiguous
+from triage.reduce.printing.literals import numbers_in
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,21 @@ class Squeeze:
         return checked(case, map_inputs(case, lambda item: _squeezed(item) if item.name in self.names else item))
 
 
+@dataclass(frozen=True)
+class Flatten:
+    """These inputs keep their elements, in one dimension."""
+
+    names: frozenset[str]
+    rank: int
+
+    @property
+    def what(self) -> str:
+        return f"with one dimension instead of {self.rank}"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        return checked(case, map_inputs(case, lambda item: _in_one(item) if item.name in self.names else item))
+
+
 def propose(case: GraphCase) -> Iterator[Choice]:
     ranked = {item.name: len(item.meta.shape) for item in tensors(case) if item.meta is not None and item.base is None}
     most = max(ranked.values(), default=0)
@@ -62,10 +84,27 @@ def propose(case: GraphCase) -> Iterator[Choice]:
     deepest = frozenset(name for name, rank in ranked.items() if rank == most)
     edits: list[Edit] = [Squeeze(flat)] if flat else []
     edits += [DropLeading(deepest, most), DropLeading(deepest, most, lists=False)]
+    edits += [Flatten(deepest, most)] if most > 1 and _plain(case, deepest) else []
     yield Choice("ranks", tuple(edits))
     for name, rank in ranked.items():
         if rank and len(ranked) > 1:
             yield Choice(f"rank {name}", (DropLeading(frozenset({name}), rank, lists=False),))
+
+
+def _plain(case: GraphCase, names: frozenset[str]) -> bool:
+    """Whether nothing but their shapes is to be lost: no strides of their own, no base, no symbolic sizes."""
+    metas = [item.meta for item in tensors(case) if item.name in names and item.view_of is None]
+    plain = [meta for meta in metas if meta and not meta.symbols and tuple(meta.stride) == contiguous(meta.shape)]
+    return len(plain) == len(names)
+
+
+def _in_one(item: GraphInput) -> GraphInput:
+    meta = item.meta
+    if meta is None:
+        return item
+    shape = (math.prod(meta.shape),)
+    data = list(numbers_in(item.data)) if isinstance(item.data, list) else item.data
+    return with_meta(item, replace(meta, shape=shape, stride=contiguous(shape)), data)
 
 
 def _headless(item: GraphInput) -> GraphInput:

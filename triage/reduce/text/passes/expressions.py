@@ -101,6 +101,10 @@ def _smaller(script: Script, node: ast.expr, packages: frozenset[str]) -> Iterat
         if not isinstance(part, ast.Starred | ast.GeneratorExp) and not _is_package(part, packages)
     ]
     loose = isinstance(script.parents[node], _LOOSE)
+    if isinstance(node, ast.Compare) and isinstance(script.parents[node], ast.If | ast.While | ast.Assert):
+        parts = [
+            part for part in parts if not isinstance(part, ast.Constant)
+        ]  # `if "__main__":` is `if True:`, in disguise
     for part in sorted(parts[:_MOST_PARTS], key=lambda part: len(script.source(part))):
         text = script.source(part)
         yield text if loose or isinstance(part, (*_ATOMS, ast.Slice)) else f"({text})"
