@@ -14,10 +14,8 @@ _PASS_ON = ("__torch_function__", "__torch_dispatch__")
 # `L['self']._modules['layers']._modules['0'].ff` (2.6), `getattr(L['self'].layers[0], 'ff')` (2.2, 2.4).
 _GIVEN = re.compile(r"getattr\((.+), ('[^'\[\]]+')\)")
 _ITEM = re.compile(r"(?:\._modules)?\[(?:'([^'\[\]]+)'|(\d+))\]")
-_COMPILED = (
-    "self",
-    "fn",
-)  # what torch.compile was given; `fn` in torch/_dynamo/external_utils.py, of a module of torch's
+# What torch.compile was given: `fn` in torch/_dynamo/external_utils.py, where that is a module of torch's.
+_COMPILED = ("self", "fn")
 _PATH = re.compile(r"\w[\w ]*(?:\.\w[\w ]*)*")
 
 

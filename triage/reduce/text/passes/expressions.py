@@ -102,9 +102,8 @@ def _smaller(script: Script, node: ast.expr, packages: frozenset[str]) -> Iterat
     ]
     loose = isinstance(script.parents[node], _LOOSE)
     if isinstance(node, ast.Compare) and isinstance(script.parents[node], ast.If | ast.While | ast.Assert):
-        parts = [
-            part for part in parts if not isinstance(part, ast.Constant)
-        ]  # `if "__main__":` is `if True:`, in disguise
+        # `if "__main__":` is `if True:`, in disguise.
+        parts = [part for part in parts if not isinstance(part, ast.Constant)]
     for part in sorted(parts[:_MOST_PARTS], key=lambda part: len(script.source(part))):
         text = script.source(part)
         yield text if loose or isinstance(part, (*_ATOMS, ast.Slice)) else f"({text})"
