@@ -102,6 +102,11 @@ class GraphNode:
         return self.out[0] if len(self.out) == 1 and not self.multi else None
 
     @property
+    def module_names(self) -> tuple[str, ...]:
+        """The names on the way to its module, outermost first: `layers`, `ff` of `layers.1.ff.1 (ReLU)`."""
+        return tuple(name for name in self.module.partition(" (")[0].split(".") if name.isidentifier())
+
+    @property
     def reads(self) -> list[str]:
         """The values it reads, in order, with repetitions."""
         return [*trees.refs(self.args), *trees.refs(self.kwargs)]

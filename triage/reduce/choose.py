@@ -20,7 +20,7 @@ from triage.judge.signature import one_line
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.graph.generated import synthetic_values
-from triage.reduce.interface import Engine, NoReduction, Problem, Reduction, SiblingScript
+from triage.reduce.interface import UNREDUCED, Engine, NoReduction, Problem, Reduction, SiblingScript
 from triage.reduce.printing.printer import Form, count_ops, print_if_possible
 from triage.reduce.siblings import compilers_own, told_of, without_values
 from triage.reduce.verifying import (
@@ -322,5 +322,5 @@ def _script(script: str | None, counts: Callable[[str], Verification], notes: li
 def _plain(
     source: str, case: str, ops: int | None, count: Verification, graph: GraphCase | None, note: str
 ) -> Reproduced:
-    found = Reduction(source, "none", case, ops, 0, 0.0, minimal=False, complete=True, graph=graph, notes=(note,))
+    found = Reduction(source, UNREDUCED, case, ops, 0, 0.0, minimal=False, complete=True, graph=graph, notes=(note,))
     return as_it_is(found, replace(count, doubt="", seen_graph=None))

@@ -59,6 +59,9 @@ class Problem:
     verified: Mapping[str, Any] = field(default_factory=dict)  # what fresh processes showed in it (`choose`)
 
 
+UNREDUCED = "none"  # the engine of a graph, or a script, that is shown as it is
+
+
 @dataclass(frozen=True)
 class Reduction:
     """The smallest candidate that was judged the same failure. `ops` counts graph operations in `source`.

@@ -19,7 +19,6 @@ from triage.errors import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, EXIT_PARTIAL,
 from triage.judge.signature import headline, is_user_frame
 from triage.locate.conclude import Conclusion
 from triage.model.codec import encode
-from triage.model.graphcase import GraphNode
 from triage.model.own_code import OF_OPERATORS, OwnCode
 from triage.model.report import Culprit, NearestPassing, ReportSignature, ReportVerdict, Sibling, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
@@ -33,7 +32,7 @@ from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.stories.accuracy_notes import accuracy_facts
-from triage.stories.blamed_place import line_to_blame, with_module
+from triage.stories.blamed_place import diverging_node, line_to_blame, with_module
 from triage.stories.captured import guilty_graph, named_line, only_line
 from triage.stories.findings import Findings
 from triage.stories.headline import (
@@ -173,7 +172,7 @@ def _culprit(
     made = found.reproduced
     reduced = made.graph or (made.seen_graph if not doubted else None) if made is not None else None
     clues = Clues(
-        diverging=_diverging(found),
+        diverging=diverging_node(found),
         first_wrong=found.first_wrong,
         broken=[check.operator for check in found.operator_checks if broken_by(check)],
         through=own.operator if own is not None and own.role in OF_OPERATORS and not own.needed else None,
@@ -244,10 +243,6 @@ def _exit_line(found: Findings, conclusion: Conclusion) -> str | None:
     except (OSError, UnicodeDecodeError):
         return None
     return line.told if line is not None else None
-
-
-def _diverging(found: Findings) -> GraphNode | None:
-    return found.diverging.node if found.diverging is not None else None
 
 
 def _signature(

@@ -39,7 +39,7 @@ from triage.model.stage import Stage, Symptom, Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.observe import hangs_on_values, observed
 from triage.reduce.graph.starts import starts
-from triage.reduce.interface import Problem
+from triage.reduce.interface import UNREDUCED, Problem
 from triage.reduce.printing.printer import Form
 from triage.reduce.verifying import Reproduced
 from triage.stories.findings import Findings
@@ -50,7 +50,6 @@ from triage.trial.share import share_of
 
 MOST_WHOLES = 2  # graphs that are asked where in them values go wrong
 MOST_CURES = 4  # workarounds that a report names
-UNREDUCED = "none"  # the engine of a graph, or a script, that is shown as it is
 FRESH_ONLY = (
     "The reproducer fails in fresh processes, and passes in the interpreter in which settings are tried, which has one thread "
     "(OMP_NUM_THREADS=1): no setting was asked."

@@ -10,6 +10,11 @@ from triage.model.report import Culprit
 from triage.stories.findings import Findings
 
 
+def diverging_node(found: Findings) -> GraphNode | None:
+    """The operation of the program's own graph where values go wrong."""
+    return found.diverging.node if found.diverging is not None else None
+
+
 def line_to_blame(found: Findings) -> str | None:
     """The user's line where values go wrong, in the program's graph or the reproducer's; else of the last operation left."""
     node = _node_to_blame(found)
@@ -27,7 +32,7 @@ def with_module(culprit: Culprit | None, found: Findings, line: str | None) -> C
     node = _node_to_blame(found)
     if node is not None and node.where != line:
         return culprit
-    if found.diverging is not None and node is found.diverging.node:
+    if node is not None and node is diverging_node(found):
         return replace(culprit, module=node.module or None)
     modules = _modules(found.cases, line, node)
     if node is not None and node.module:
@@ -37,7 +42,7 @@ def with_module(culprit: Culprit | None, found: Findings, line: str | None) -> C
 
 def _node_to_blame(found: Findings) -> GraphNode | None:
     """Where values go wrong, else the last operation that is left in a verified reproducer; one whose line is known."""
-    made, diverging = found.reproduced, found.diverging.node if found.diverging is not None else None
+    made, diverging = found.reproduced, diverging_node(found)
     if diverging is None and found.given_wrong is not None:
         diverging = found.given_wrong.node
     diverging = diverging or found.first_wrong

@@ -14,6 +14,7 @@ from triage.model.own_code import PASSES, OwnCode
 from triage.model.report import Reproducer
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Symptom
+from triage.reduce.interface import UNREDUCED
 from triage.stories.accuracy_notes import first_wrong_words
 from triage.stories.findings import Findings
 
@@ -33,7 +34,7 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
     conclusion = found.walk.conclusion()
     # Of a text that was not reduced they tell nothing.
     traced = own_check_alone(found) or conclusion.symptom is Symptom.EXCEPTION
-    of_dynamo = traced and conclusion.stage is Stage.DYNAMO and made.engine != "none"
+    of_dynamo = traced and conclusion.stage is Stage.DYNAMO and made.engine != UNREDUCED
     return Reproducer(
         path="repro.py",
         verified=made.verified,

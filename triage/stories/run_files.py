@@ -42,17 +42,19 @@ def report_beforehand(found: Findings, made: Reproduced) -> None:
     """Where candidates were slow, the verified reproducer can be read about before it is asked what is to blame."""
     if made.queries and made.seconds / made.queries >= SLOW_SECONDS:
         write_reproducer(found)
-        write_what_is_known(found, NOT_ASKED_YET)
-        added = "what is to blame inside the stage is added to it"
-        found.session.emit("report_written", directory=str(found.session.directory), added=added)
+        _to_be_read(found, NOT_ASKED_YET, "what is to blame inside the stage is added to it")
 
 
 def report_early(found: Findings) -> None:
     """Ways round take the script's own time once or twice more: what a maintainer needs is there to be read before."""
     if worth_trying(found):
-        write_what_is_known(found, NOT_YET)
-        directory = str(found.session.directory)
-        found.session.emit("report_written", directory=directory, added="ways round are added to it")
+        _to_be_read(found, NOT_YET, "ways round are added to it")
+
+
+def _to_be_read(found: Findings, lacks: str, added: str) -> None:
+    """Write a report that says what it `lacks`, and tell what is `added` to it later."""
+    write_what_is_known(found, lacks)
+    found.session.emit("report_written", directory=str(found.session.directory), added=added)
 
 
 def write_reproducer(found: Findings) -> None:

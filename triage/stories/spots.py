@@ -219,8 +219,8 @@ def _ordered(case: GraphCase, named: set[str]) -> list[GraphNode]:
 
 
 def _of_node(node: GraphNode, files: Files) -> Spot | None:
-    modules = (name for name in node.module.partition(" (")[0].split(".") if name.isidentifier())
-    return files.spot(node.where, tuple(sorted(_names((node.target,)))), tuple(modules)) if node.where else None
+    names = tuple(sorted(_names((node.target,))))
+    return files.spot(node.where, names, node.module_names) if node.where else None
 
 
 def _of_error(conclusion: Conclusion, files: Files, *, every: bool = False) -> Iterator[Spot | None]:

@@ -20,6 +20,7 @@ from triage.model.own_code import OF_OPERATORS, WHILE_COMPILING, Finding, OwnCod
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.model.text import MARK
+from triage.reduce.interface import UNREDUCED
 from triage.report.excerpt import code_at
 from triage.stories.findings import Findings
 
@@ -121,7 +122,7 @@ def _fails_without(found: Findings, own: OwnCode) -> bool:
 
 def _needed_by_reproducer(found: Findings) -> OwnCode | None:
     made = found.reproduced
-    if made is None or not made.verified or made.engine == "none":
+    if made is None or not made.verified or made.engine == UNREDUCED:
         return None
     if made.graph is not None and not made.graph.prepared:
         return None
@@ -142,7 +143,7 @@ def _needed(found: Findings, conclusion: Conclusion, own: OwnCode | None) -> Seq
     A wrong result and a crash name nothing: while an operator of the failing graph breaks its word, that has to be mended first.
     """
     made = found.reproduced
-    if made is not None and made.verified and made.engine != "none":
+    if made is not None and made.verified and made.engine != UNREDUCED:
         return [check.operator for check in found.operator_checks if _names(made.source, check.operator)]
     if conclusion.symptom in (Symptom.WRONG_RESULT, Symptom.CRASH):  # no eager run of such an operator is a measure
         return [check.operator for check in found.operator_checks]

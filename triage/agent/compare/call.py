@@ -273,14 +273,15 @@ class Call(ByChance):
         count = FIRST_ROUND + SECOND_ROUND // 3 if large else SECOND_ROUND
         return self._others(range(FIRST_ROUND, FIRST_ROUND + count))
 
-    def _values(self, name, eager, compiled, reference, varied, smallest=None):
+    def _values(self, name, eager, compiled, reference, varied, smallest=None, measured=None):
         others = [given.tensors.get(name) for given in varied]
         exact = reference.tensors.get(name) if reference is not None else None
         if name not in compiled.tensors or any(other is None for other in others):
             return None
         smallest = smallest or self._smallest(name)
+        measured = self.measured if measured is None else measured
         return measure.wrong_value(
-            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, self.measured, smallest
+            self.torch, eager.tensors[name], compiled.tensors[name], exact, others, measured, smallest
         )
 
     def _as_mutation(self, name, eager, compiled):

@@ -74,14 +74,17 @@ class Dice:
 
 def not_in_both(one, other):
     """Names of the operations of `one` whose numbers the other run did not draw as often, of the same size and dtype."""
-    counts = [collections.Counter(draw.kind for draw in draws) for draws in (one, other)]
-    return sorted({draw.name for draw in one if counts[0][draw.kind] != counts[1][draw.kind]})
+    counts, others = _counted(one), _counted(other)
+    return sorted({draw.name for draw in one if counts[draw.kind] != others[draw.kind]})
 
 
 def drawn_more(one, other):
     """Whether the other run drew of some size and dtype more often: in another order both draw as often."""
-    counts = [collections.Counter(draw.kind for draw in draws) for draws in (one, other)]
-    return bool(counts[1] - counts[0])
+    return bool(_counted(other) - _counted(one))
+
+
+def _counted(draws):
+    return collections.Counter(draw.kind for draw in draws)
 
 
 def _as_in_eager(torch, dice, draw, func, args, kwargs):

@@ -37,11 +37,9 @@ class ByChance:
             return []
         if not self._names_of_chance(others, eager) or not self._draws_more():
             return []
-        self.names, measured = gradients, self.measured
-        again = [self._eager(), self._eager()]
-        self.measured = False  # of so few runs nothing is known of its rounding
-        told = [(name, self._values(name, eager, compiled, None, again)) for name in gradients]
-        self.measured = measured
+        self.names = gradients
+        again = [self._eager(), self._eager()]  # so few that nothing is known of its rounding
+        told = [(name, self._values(name, eager, compiled, None, again, measured=False)) for name in gradients]
         return [self._named(name, eager, dict(facts, redrawn=True)) for name, facts in told if facts is not None]
 
     def _draws_more(self):
