@@ -68,6 +68,19 @@ def test_an_operation_of_the_program_itself_has_no_module() -> None:
     assert with_module(RELU, found(bare, nodes=[bare]), LINE) == RELU
 
 
+def test_a_module_that_is_called_on_what_the_operation_makes_does_not_do_it() -> None:
+    bare, head = at("y", "torch.relu", ""), at("lin", "torch.nn.functional.linear", "head (Linear)")
+    assert with_module(RELU, found(bare, nodes=[bare, head]), LINE) == RELU
+    assert with_module(RELU, found(nodes=[bare, head]), LINE) == RELU
+
+
+def test_a_graph_that_knows_no_modules_leaves_it_to_one_that_does() -> None:
+    bare, known = at("y", "torch.relu", ""), at("y", "torch.relu", "act (ReLU)")
+    there = found(bare, nodes=[known])
+    there.cases = (*there.cases, case([tensor("x", 4)], [bare], bare.name))
+    assert with_module(RELU, there, LINE) == replace(RELU, module="act (ReLU)")
+
+
 @pytest.mark.parametrize(
     ("more", "says"), [(0, ""), (1, ", or another that does the same"), (11, ", or one of 11 more that do the same")]
 )

@@ -34,10 +34,11 @@ def with_module(culprit: Culprit | None, found: Findings, line: str | None) -> C
         return culprit
     if node is not None and node is diverging_node(found):
         return replace(culprit, module=node.module or None)
-    modules = _modules(found.cases, line, node)
     if node is not None and node.module:
-        return replace(culprit, module=node.module, modules_alike=len({*modules} - {node.module}))
-    return replace(culprit, module=modules[0]) if len(modules) == 1 else culprit
+        alike = _modules(found.cases, line, node.target)
+        return replace(culprit, module=node.module, modules_alike=len(alike - {node.module}))
+    modules = _modules(found.cases, line)
+    return culprit if "" in modules or len(modules) != 1 else replace(culprit, module=modules.pop())
 
 
 def _node_to_blame(found: Findings) -> GraphNode | None:
@@ -53,8 +54,14 @@ def _node_to_blame(found: Findings) -> GraphNode | None:
     return next((node for node in reversed(made.graph.nodes) if node.where), None)
 
 
-def _modules(cases: Sequence[GraphCase], line: str, node: GraphNode | None) -> list[str]:
-    """The modules that do an operation on this line: the same one as `node` does, where a graph has that."""
-    there = [each for case in cases for each in [*case.nodes, *case.nested_nodes] if each.where == line and each.module]
-    same = [each for each in there if node is not None and each.target == node.target]
-    return list(dict.fromkeys(each.module for each in same or there))
+def _modules(cases: Sequence[GraphCase], line: str, target: str | None = None) -> set[str]:
+    """The modules that do something on this line, or this alone; with an empty one where the program does it in none of them.
+
+    A graph that tells of no module there knows nothing of them.
+    """
+    found: set[str] = set()
+    for case in cases:
+        nodes = [each for each in [*case.nodes, *case.nested_nodes] if each.where == line]
+        modules = {each.module for each in nodes if target in (None, each.target)}
+        found |= modules if any(modules) else set()
+    return found
