@@ -34,7 +34,8 @@ PLACES = ("torch.empty (net.py:3)", "torch.empty (train.py:7)")
 def filled(fill: str, *only: str) -> Iterator[types.SimpleNamespace]:
     said: list[dict[str, str]] = []
     channel = types.SimpleNamespace(say=lambda kind, **facts: said.append(facts))
-    kept = [(owner, name, getattr(owner, name, None)) for owner in (torch, torch.Tensor) for name in filling.UNWRITTEN]
+    names = (*filling.UNWRITTEN, "new")
+    kept = [(owner, name, getattr(owner, name, None)) for owner in (torch, torch.Tensor) for name in names]
     config = {"unwritten": {"fill": fill, "only": only}}
     filling.patch(torch, types.SimpleNamespace(config=config, channel=channel))
     try:
@@ -43,6 +44,7 @@ def filled(fill: str, *only: str) -> Iterator[types.SimpleNamespace]:
         for owner, name, original in kept:
             if original is not None:
                 setattr(owner, name, original)
+        del torch.Tensor.__new__
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.complex64, torch.int64, torch.uint8, torch.bool])
@@ -54,6 +56,18 @@ def test_it_holds_what_it_is_to_hold(fill: str, dtype: object) -> None:
             assert zeros == (fill == "zeros")
             assert bool(made.isfinite().all()) == (fill != "nan" or not (dtype.is_floating_point or dtype.is_complex))
         assert [each["place"].partition(" (")[0] for each in run.said] == ["torch.empty", "Tensor.new_empty"]
+
+
+@pytest.mark.parametrize("fill", filling.FILLS)
+def test_tensors_made_of_sizes_alone_are_such_memory_and_those_made_of_data_are_not(fill: str) -> None:
+    for run in filled(fill):
+        for made in (torch.Tensor(2, 3), torch.Tensor(torch.Size([4])), torch.ones(2).new(3)):
+            assert bool((made == 0).all()) == (fill == "zeros")
+        for data in (torch.Tensor([1.0, 1.0]), torch.Tensor(torch.ones(2)), torch.ones(1).new([1.0, 1.0])):
+            assert data.tolist() == [1.0, 1.0]
+        assert torch.Tensor().shape == (0,)
+        assert isinstance(torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter)
+        assert [each["place"].partition(" (")[0] for each in run.said] == ["torch.Tensor", "Tensor.new"]
 
 
 def test_what_torch_asks_for_itself_is_left_as_it_is_and_other_places_hold_zeros() -> None:

@@ -1,4 +1,4 @@
-"""Memory that nobody wrote, filled in an uncompiled run: what `torch.empty` and its like give to the program itself.
+"""Memory that nobody wrote, filled in an uncompiled run: what `torch.empty`, `torch.Tensor(3)` and the like give to the program.
 
 `fill` is one of FILLS; with `only` (places as they are told) all other such memory holds zeros. In these runs alone is anything
 replaced: what torch calls for itself is left as it is, and so is every run that compiles.
@@ -24,16 +24,20 @@ def patch(torch, recorder):
             original = getattr(owner, name, None)
             if callable(original) and (owner is torch) != name.startswith("new_"):
                 setattr(owner, name, _filling(torch, original, "%s.%s" % (label, name), asked, told, recorder))
+    new = torch.Tensor.new
+    torch.Tensor.new = _filling(torch, new, "Tensor.new", asked, told, recorder, legacy=True)
+    torch.Tensor.__new__ = _filling(torch, torch.Tensor.__new__, "torch.Tensor", asked, told, recorder, legacy=True)
 
 
-def _filling(torch, original, call, asked, told, recorder):
+def _filling(torch, original, call, asked, told, recorder, legacy=False):
+    """`original`, whose tensors are filled; a `legacy` one is given sizes or data, after what it is called on."""
     home = compat.home_of_torch()
 
     @functools.wraps(original)
     def filled(*args, **kwargs):
         made = original(*args, **kwargs)
         asking = sys._getframe(1)
-        if asking.f_code.co_filename.startswith(home):
+        if asking.f_code.co_filename.startswith(home) or (legacy and not are_sizes(torch, args[1:])):
             return made
         place = "%s (%s:%d)" % (call, os.path.basename(asking.f_code.co_filename), asking.f_lineno)
         if place not in told:
@@ -48,6 +52,16 @@ def _filling(torch, original, call, asked, told, recorder):
         return made
 
     return filled
+
+
+def are_sizes(torch, given):
+    """Whether `torch.Tensor(*given)` makes memory of these sizes, where with data it holds those.
+
+    Source: `legacy_tensor_generic_ctor_new` in torch/csrc/utils/tensor_new.cpp.
+    """
+    if len(given) == 1 and isinstance(given[0], torch.Size):
+        return True
+    return bool(given) and all(isinstance(each, int) for each in given)
 
 
 def value(torch, dtype, fill):
