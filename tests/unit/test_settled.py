@@ -45,6 +45,8 @@ def run(folder: Path, program: str, *, ours: bool = False) -> str:
         ("kept = Circle(Noisy())\ndel kept\nkept = Noisy()\n", "False"),
         ("gc.disable()\n", "False"),
         ("imports.settled.times_count()\n", "False"),
+        ("import filelock\nkept = Circle(filelock.UnixFileLock('lock'))\n", "True"),
+        ("import filelock\nkept = Circle(filelock.SoftFileLock('lock'))\n", "False"),
     ],
 )
 def test_what_torch_defines_is_set_aside_where_nothing_would_notice(tmp_path: Path, before: str, aside: str) -> None:

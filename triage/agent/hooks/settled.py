@@ -30,7 +30,7 @@ def can_be_set_aside():
         kinds = {type(thing) for thing in things}
         files = {kind for kind in kinds if _is_file(kind)}
         _files.extend(weakref.ref(thing) for thing in things if type(thing) in files)
-        return not any(hasattr(kind, "__del__") and not _is_torchs(kind) for kind in kinds - files)
+        return not any(hasattr(kind, "__del__") and not _ends_anyway(kind) for kind in kinds - files)
     except Exception:  # of a class that answers in its own way
         return False
 
@@ -62,6 +62,10 @@ def _is_file(kind):
     return kind.__module__ == "_io" and issubclass(kind, io.IOBase)
 
 
-def _is_torchs(kind):
-    """Its own classes give back memory, which a process that ends does anyway."""
-    return str(kind.__module__).split(".")[0] == "torch"
+def _ends_anyway(kind):
+    """What such a thing gives back, a process that ends does anyway: torch's memory, a lock that the operating system holds.
+
+    Inductor leaves one of each kernel that it built.
+    """
+    module = str(kind.__module__).split(".")[0]
+    return module == "torch" or (module == "filelock" and kind.__name__ == "UnixFileLock")
