@@ -141,6 +141,10 @@ class Walk(Visits):
             return self.ask(AS_IT_IS, AS_IS)
         return probe
 
+    def compiles(self) -> bool:
+        """Whether the first run has come to its first compile, as far as another has begun beside it then, or has ended."""
+        return bool(self.seen) or any(ahead.begun for ahead in list(self._ahead.values()))
+
     def _suspected(self) -> None:
         """The first run is likely to hang: what comes next can be made ready on a core that has nothing to do."""
         if self.jobs() > 1:

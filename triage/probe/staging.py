@@ -103,6 +103,11 @@ def shared_with_forks(neutral: Path) -> Path:
     return store
 
 
+def knows_instructions(neutral: Path) -> bool:
+    """Whether some torch has found out in an earlier run which vector instructions work here (`agent/hooks/shared_cache`)."""
+    return any(shared_with_forks(neutral).glob("isa-*.json"))
+
+
 def _headers_of(neutral: Path) -> Path:
     """The store of precompiled headers."""
     store = neutral.with_name(neutral.name + "-headers")

@@ -1,6 +1,8 @@
-"""The first C++ build on a machine takes up to a minute: vector instructions are tried, torch's headers precompiled.
+"""The first C++ build on a machine takes seconds to a minute: vector instructions are tried, torch's headers precompiled.
 
-Where a GPU's failure is reduced, a candidate on the CPU comes late and would wait for that, so it is made beside the search.
+What it finds out is kept for later runs (`agent/hooks/shared_cache`). While the script as it is imports and reads its data a core
+has nothing to do, so it is made then, and the script's first compile need not wait for it. Where a GPU's failure is reduced, a
+candidate on the CPU comes late and would wait for it, so it is made beside the search.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import threading
 
 from triage.locate.ladder import suspect
 from triage.model.stage import Stage
+from triage.probe.staging import knows_instructions
 from triage.stories.findings import Findings
 
 BUILD = """\
@@ -16,21 +19,43 @@ import os
 
 import torch
 
-os.nice(19)
+os.nice({nice})
 torch.compile(torch.relu)(torch.ones(4))
 """
 BUILD_SECONDS = 300.0
 
 
+def begin_build_beside_script(found: Findings) -> None:
+    """In the background, once the warm interpreter is there, as long as the script has not come to its first compile by then.
+
+    Not where the machine was asked before, or has one core for all.
+    """
+    runner, neutral = found.runner, found.session.neutral
+    if runner is None or neutral is None or found.walk.jobs() < 2 or knows_instructions(neutral):
+        return
+
+    def build() -> None:
+        runner.warmed()
+        if not found.walk.compiles():
+            _build(found, nice=0)
+
+    threading.Thread(target=build, daemon=True).start()
+
+
 def begin_build_for_cpu(found: Findings) -> None:
     """In the background, where the script as it is used a GPU, and fails behind the stage in which CPU and GPU part ways.
 
-    Not where only a GPU fails so. Nobody waits for it but the candidate that needs it, and the runner's end ends it.
+    Not where only a GPU fails so. Nobody waits for it but the candidate that needs it.
     """
     runner, first = found.runner, found.walk.start
     signature = first.signature
     if runner is None or signature is None or signature.is_of_gpu_alone or not first.notes.device_share:
         return
     if suspect(signature, first.outcome) is Stage.INDUCTOR:
-        beside = runner.beside()
-        threading.Thread(target=beside.run, args=(BUILD,), kwargs={"timeout": BUILD_SECONDS}, daemon=True).start()
+        threading.Thread(target=_build, args=(found,), kwargs={"nice": 19}, daemon=True).start()
+
+
+def _build(found: Findings, *, nice: int) -> None:
+    """Until it is built, or the runner's end ends it."""
+    assert found.runner is not None
+    found.runner.beside().run(BUILD.format(nice=nice), timeout=BUILD_SECONDS)

@@ -31,7 +31,7 @@ from triage.session.settings import Settings
 from triage.stories.assemble import exit_code
 from triage.stories.captured import captured
 from triage.stories.findings import Findings, candidate_runner
-from triage.stories.first_build import begin_build_for_cpu
+from triage.stories.first_build import begin_build_beside_script, begin_build_for_cpu
 from triage.stories.locating import agrees, compare, locate
 from triage.stories.resume import EarlierRun, has_verified
 from triage.stories.run_files import no_interrupts, redactor_of, report_early, write_reproducer, write_what_is_known
@@ -171,6 +171,7 @@ def _run_script(found: Findings, asked: AskedTarget) -> None:
     with found.session.timed("script"):
         if not found.session.settings.screen:  # the engines are read while the script runs, and nobody waits for them
             threading.Thread(target=importlib.import_module, args=("triage.stories.graph_ladder",), daemon=True).start()
+            begin_build_beside_script(found)
         found.walk.make_ready = partial(_warm, found)
         first = found.walk.first()
         asked.check_usable(first)
