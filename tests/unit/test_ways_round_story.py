@@ -22,16 +22,8 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 from triage.session.events import Event
 from triage.stories.spots import Files, traced_lines
-from triage.stories.ways_round import (
-    _notes,
-    _Trials,
-    has_compiled,
-    leads_round,
-    owed_to_less,
-    parted,
-    planned,
-    was_late,
-)
+from triage.stories.ways_judged import has_compiled, leads_round, owed_to_less, was_late, what_to_say
+from triage.stories.ways_round import _Trials, parted, planned
 
 FILE = Path("/program/train.py")
 
@@ -206,7 +198,7 @@ def test_a_cold_compile_has_time_and_a_run_to_measure_is_no_longer_for_it(compil
         announce=lambda rung, probe, cut: told.append(cut),
     )
     session = SimpleNamespace(clock=SimpleNamespace(left=lambda: 900.0), emit=lambda kind, **facts: None)
-    found = SimpleNamespace(walk=walk, session=session)
+    found = SimpleNamespace(walk=walk, session=session, way_ahead=None)
     trials = _Trials(found, SimpleNamespace(outcome=None))
     trials._asked(next(changes("call", "a")))
     assert asked == [(limit, 30.0)] and told == [True]
@@ -307,17 +299,17 @@ def test_nor_is_one_with_which_its_own_check_fails_by_something_else(failed: fro
 def test_a_note_says_with_how_many_changes_the_script_fails_in_another_way():
     change = Change("backend", "x", None, {}, {})
     probe = SimpleNamespace(outcome=Outcome(OutcomeKind.EXCEPTION))
-    (told,) = _notes(None, [(change, probe)] * 3, [], False, 1)
+    (told,) = what_to_say(None, [(change, probe)] * 3, [], False, 1)
     assert told.endswith(
         "3 changed programs were run (backend), and with none the script passes; with 1 of them it fails in another way."
     )
-    assert _notes(None, [(change, probe)], [], True, 0) == []
+    assert what_to_say(None, [(change, probe)], [], True, 0) == []
     for otherwise, way in ((0, "the same"), (1, "another")):
-        (told,) = _notes(None, [(change, probe)], [change], False, otherwise)
+        (told,) = what_to_say(None, [(change, probe)], [change], False, otherwise)
         words = f"one changed program was run (backend), and fails in {way} way. There was no time for others."
         assert told == f"Ways round: {words}"
     idle = SimpleNamespace(outcome=Outcome(OutcomeKind.OK), notes=AgentNotes())
-    (told,) = _notes(None, [(change, probe), (change, idle)], [], False, 0)
+    (told,) = what_to_say(None, [(change, probe), (change, idle)], [], False, 0)
     assert told.endswith("(backend), and none is known to help; with 1 of them it compiled nothing.")
 
 

@@ -23,7 +23,7 @@ from triage.model.rungs import LADDER, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip
 from triage.probe.launch import Cancel
-from triage.probe.run import Late, Probe, ProbeRequest, run_probe
+from triage.probe.run import GO_FILE, Late, Probe, ProbeRequest, run_probe
 from triage.probe.standby import Standby
 from triage.probe.starvation import STILL_SECONDS, StandsStill, to_spare
 from triage.probe.target import Target
@@ -46,6 +46,7 @@ class Asked(TypedDict, total=False):
     as_compiled: bool
     begins_at: Standby | None
     begun: Callable[[Path], None]
+    held: str
     late: Late
     makes: Standby | None
     opcheck: tuple[str, ...]
@@ -164,14 +165,19 @@ class Runs(ABC):
         limit: float,
         enough: float,
         comparison: Comparison | None = None,
+        cancel: Cancel | None = None,
+        held: Callable[[Path], None] | None = None,
     ) -> Probe:
         """Run the script on a rung with another text in the place of some of its files, for `limit` seconds at most.
 
         It is run to its end, or for `enough` seconds where it goes on past the point of the failure, and it is measured.
+        With `held` it waits at its first compiled call until somebody has it `go_on`; that is told the channel for it.
         """
         asked: Asked = {"accuracy": comparison, "overlay": overlay, "timed": True}
         asked["stop_seconds"] = min(enough, self._limit(limit) / 2)
-        return self._ask(rung, name, limit, None, few_logs=True, **asked)  # nobody asks how it passes
+        if held is not None:
+            asked["held"], asked["begun"] = GO_FILE, held
+        return self._ask(rung, name, limit, cancel, few_logs=True, **asked)  # nobody asks how it passes
 
     def _died_in(self) -> tuple[str, int] | None:
         """The graph in which the script as it is died, and the call, where that was not its first."""

@@ -33,12 +33,13 @@ from triage.probe.target import Target
 Late = Callable[[Sequence[Path], int], str]
 Start = Callable[[Launch, "Cancel | None"], Exit]
 MOST_LOG_BYTES = 8 * 1024 * 1024
+GO_FILE = "go"  # a run that is `held` waits for it in its channel
 STOP_FILE = "stop_after.json"  # as the agent looks for it in its channel (agent/hooks/recorder.py)
 # Fields of a request that the agent reads under the same names (`recorder.config`); it is told those that are set.
 _AGENT_READS = (
     *("rung", "capture", "record_values", "stop_later", "other_stream", "as_compiled", "unwrapped", "unwritten"),
     *("rounds_otherwise", "seed", "accuracy", "explain", "settle", "compile_arguments", "dynamo_settings"),
-    *("uncompiled_graphs", "values_of_call", "opcheck", "timed", "turns"),
+    *("uncompiled_graphs", "values_of_call", "opcheck", "timed", "turns", "held"),
 )
 
 
@@ -73,6 +74,7 @@ class ProbeRequest:
     opcheck: tuple[str, ...] = ()  # custom operators to check, `ns::name` (uncompiled rung only)
     overlay: Mapping[Path, bytes] = field(default_factory=dict)  # files of the program with another text in this run
     timed: bool = False  # calls of compiled functions are measured, a GPU waited for
+    held: str = ""  # it waits at its first call of a compiled function until `go_on` (GO_FILE)
     turns: Mapping[str, object] | None = None  # steps are measured in turns with other processes (`hooks/turns.py`)
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
@@ -185,6 +187,12 @@ def stop_at(channel: Path, point: BoundaryPoint) -> None:
         part = channel / f"{STOP_FILE}.part"
         part.write_text(json.dumps(encode(point)))
         part.replace(channel / STOP_FILE)
+
+
+def go_on(channel: Path) -> None:
+    """Tell a run that is `held`, and whose agents write into this directory, to go on from its first compiled call."""
+    with contextlib.suppress(OSError):  # it has ended
+        (channel / GO_FILE).touch()
 
 
 def stage_env(request: ProbeRequest, stage: Stage, standby: Path | None = None) -> dict[str, str]:

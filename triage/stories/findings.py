@@ -24,6 +24,7 @@ from triage.reduce.interface import Problem, told_as_ours
 from triage.reduce.verifying import Reproduced
 from triage.report.trace import TraceWork
 from triage.session.session import Session
+from triage.stories.way_ahead import WayAhead
 from triage.trial.runner import ForkServerRunner
 
 
@@ -106,10 +107,12 @@ class Findings:
     incomplete: str | None = None
     bug: Exception | None = None  # of our own
     trace_work: TraceWork | None = None
+    way_ahead: WayAhead | None = None  # the first way round, where its run has begun before its turn
     runner: ForkServerRunner | None = None  # of candidates, once it is likely that there will be some
 
     def forget(self) -> None:
         """Drop what was found after the stage: another one is to blame."""
+        self.drop_way_ahead()
         for each in fields(self):
             if each.name not in _WHATEVER_THE_STAGE:
                 setattr(self, each.name, each.default)
@@ -122,8 +125,15 @@ class Findings:
         """A step ended by a mistake of ours: what was found by then is kept, and the report says so."""
         self.incomplete, self.bug = self.incomplete or told_as_ours(error), self.bug or error
 
+    def drop_way_ahead(self) -> None:
+        """End that run: its change is not the one that comes first."""
+        ahead, self.way_ahead = self.way_ahead, None
+        if ahead is not None:
+            ahead.drop()
+
     def release(self) -> None:
         """End what still runs for these findings."""
+        self.drop_way_ahead()
         self.walk.stop()
         if self.runner is not None:
             self.runner.close()

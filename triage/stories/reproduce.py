@@ -36,6 +36,7 @@ from triage.stories.limits import patience_for, repeats_for, seconds_for, second
 from triage.stories.problem import compares, comparison_for, problem_of
 from triage.stories.run_files import report_beforehand
 from triage.stories.several_wrong import told_apart
+from triage.stories.ways_round import begin_ways_round
 from triage.trial.driver import Repeats
 from triage.trial.fresh import verify, verify_with_control
 from triage.trial.interface import Resources
@@ -165,6 +166,7 @@ class _Reproduction:
             return
         if made.prints or lies_in_environment(self.conclusion.outcome, self.conclusion.stage):
             return  # of what only prints nothing can be asked
+        begin_ways_round(found)
         report_beforehand(found, made)
         with self.runner.comparing(None) if made.case == "source" else nullcontext():  # as it was reduced
             blame(found, made, self.problem, self.runner, made.oracle or self.oracle, self.patience)

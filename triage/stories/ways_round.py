@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
+from pathlib import Path
+from typing import Any
 
 from triage.culprit.match_known_cause import lies_in_environment
 from triage.culprit.settings import Setting, without_caches
 from triage.culprit.ways_round.changes import (
-    KINDS,
     Change,
     Program,
     of_backend,
@@ -40,6 +41,7 @@ from triage.model.outcome import AgentNotes
 from triage.model.report import WayRound
 from triage.model.rungs import DEFAULT_BACKEND, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
+from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.stories.findings import Findings
 from triage.stories.known_cause import row_of
@@ -53,6 +55,15 @@ from triage.stories.spots import (
     program_of,
     traced_lines,
 )
+from triage.stories.way_ahead import WayAhead
+from triage.stories.ways_judged import (
+    had_nothing_to_do,
+    has_compiled,
+    leads_round,
+    owed_to_less,
+    was_late,
+    what_to_say,
+)
 from triage.stories.whose_code import own_code, what_to_mend
 
 NAME = "workaround.patch"
@@ -61,9 +72,8 @@ MOST_RUNS = 4
 BEGIN_SECONDS, BEGIN_FACTOR = 30.0, 2.0
 RUN_SECONDS, RUN_FACTOR = 60.0, 3.0
 COLD_SECONDS = 120.0  # where no run got as far as to compile and pass, nobody knows what a cold compile takes
+HELD_SECONDS = 60.0  # besides, for one that was begun early and waits for its turn
 QUICK_SECONDS = 10.0  # a script that is quicker is run twice side by side
-# An option that leaves nothing to compile has switched the compiler off; where one call is all of a function, that is its cost.
-MAY_COMPILE_NOTHING = ("call", "function", "backend")
 
 WORK_DONE = (
     "No way round is told: the script passes as it is by now, since an earlier run has done its work and it goes on from what "
@@ -71,10 +81,24 @@ WORK_DONE = (
 )
 
 
+def begin_ways_round(found: Findings) -> None:
+    """Begin the run of the change that comes first by what is known, beside what is still asked of the reproducer.
+
+    Not where runs of the script are one at a time, or do not end, nor where values decide: the operation may turn out another.
+    """
+    walk, conclusion = found.walk, found.walk.conclusion()
+    steady = conclusion.symptom in (Symptom.EXCEPTION, Symptom.CRASH) and walk.spoiled is None
+    alone = walk.jobs() < 2 or walk.start.notes.device_share > 0
+    if steady and not alone and worth_trying(found):
+        found.drop_way_ahead()
+        found.way_ahead = _Trials(found, conclusion).begun()
+
+
 def find_ways_round(found: Findings) -> None:
     """Fill `ways_round` of the findings, and write the patch of the best. Where nothing could be tried a note says why."""
     conclusion = found.walk.conclusion()
     if not worth_trying(found):
+        found.drop_way_ahead()
         return
     if conclusion.symptom is Symptom.NONDETERMINISTIC:
         found.notes.append("Ways round were not run: it does not fail every time, so a run that passes shows nothing.")
@@ -113,6 +137,9 @@ class _Trials:
         files = Files(self.found)
         program = program_of(self.found, files)
         changes = planned(self._groups(program, files))
+        ahead = self.found.way_ahead
+        if ahead is not None and (not changes or ahead.name != _name_of(changes[0])):
+            self.found.drop_way_ahead()
         passed: list[tuple[Change, Probe]] = []
         tried: list[tuple[Change, Probe]] = []
         while changes and not passed and self._may_run():
@@ -126,7 +153,7 @@ class _Trials:
         failed = [(change, probe) for change, probe in tried if self._fails_still(probe)]
         self.found.no_ways_round = tuple(change.words for change, _ in failed)
         self.found.in_vain = tuple(change.words for change, probe in failed if not self._fails_otherwise(probe))
-        self.found.notes += _notes(program, tried, changes, bool(passed), len(failed) - len(self.found.in_vain))
+        self.found.notes += what_to_say(program, tried, changes, bool(passed), len(failed) - len(self.found.in_vain))
         if changes and not passed and not self._has_time():
             self.found.shorten("all ways round were tried")
         self._tell(program, passed, None)
@@ -136,6 +163,22 @@ class _Trials:
             self._tell(program, passed, uncompiled)
             best = self.found.ways_round[0]
             self.found.session.emit("way_round", change=best.change, cost=best.cost, patch=best.patch)
+
+    def begun(self) -> WayAhead | None:
+        """The run of the first of them, which waits at its first compiled call."""
+        files = Files(self.found)
+        changes = planned(self._groups(program_of(self.found, files), files, beforehand=True))
+        if not changes or not self._may_run():
+            return None
+        change = changes[0]
+
+        def run(cancel: Cancel, held: Callable[[Path], None]) -> Probe:
+            probe = self._ask(change, _name_of(change), self._limit() + HELD_SECONDS, cancel=cancel, held=held)
+            if probe.cancelled:
+                self.found.session.emit("probe_cancelled", rung=_rung_of(change).name, name=probe.name)
+            return probe
+
+        return WayAhead(_name_of(change), run, self.found.session.cancel)
 
     def _tell(self, program: Program, passed: Sequence[tuple[Change, Probe]], uncompiled: AgentNotes | None) -> None:
         """Fill the findings: one way of each kind, the first with the patch, and the backend that passed as a rung."""
@@ -151,7 +194,8 @@ class _Trials:
         texts = {path: (change.before[path], text) for path, text in change.texts.items()}
         (self.found.session.directory / NAME).write_bytes(patch_of(texts, self.found.target.cwd))
 
-    def _groups(self, program: Program, files: Files) -> list[Iterator[Change]]:
+    def _groups(self, program: Program, files: Files, *, beforehand: bool = False) -> list[Iterator[Change]]:
+        """`beforehand`: before any setting is asked of the reproducer, which needs no asking of the script then."""
         guilty = guilty_lines(self.found, self.conclusion, files)
         below = self._below()
         error = self.conclusion.error
@@ -159,7 +203,7 @@ class _Trials:
         outer = [*outside(guilty, bodies), *outside(outer_lines(self.conclusion, files), bodies)]
         outer = outer or outside(traced_lines(self.found, files), bodies)
         message = error.message if error is not None else ""
-        settings = of_settings(program, self.found.cures or self._unasked(), message)
+        settings = of_settings(program, self.found.cures or (() if beforehand else self._unasked()), message)
         known = row_of(self.conclusion, self.walk.start)
         of_dynamo = self.conclusion.stage is Stage.DYNAMO
         untraced = program.one_graph and of_dynamo and self.conclusion.symptom is not Symptom.WRONG_RESULT
@@ -211,7 +255,7 @@ class _Trials:
 
         It is asked where all that passed compile nothing and one that left all of it compiled called nothing of it.
         """
-        idle = any(change.kind != "function" and _had_nothing_to_do(probe) for change, probe in tried)
+        idle = any(change.kind != "function" and had_nothing_to_do(probe) for change, probe in tried)
         if not idle or not all(compiles_nothing(probe.notes) for _, probe in passed):
             return False
         probe = self.walk.ask_changed(AS_IT_IS, "way-as-it-is", {}, self._limit(), self._enough())
@@ -253,14 +297,21 @@ class _Trials:
         return probes
 
     def _asked(self, change: Change, *, alone: bool = False) -> Probe:
-        rung = Rung(
-            f"with another {change.kind}" if change.kind != "call" else "with a call uncompiled", None, Stage.NONE
-        )
-        name = f"way-{change.kind}-{_digest(change)}{'-alone' if alone else ''}"
-        self.found.session.emit("engine_step", text=f"trying on the script: {change.words}")
-        probe = self.walk.ask_changed(rung, name, change.texts, self._limit(), self._enough(), self._comparison)
-        self.walk.announce(rung, probe, cut=was_late(probe))
+        ahead, self.found.way_ahead = self.found.way_ahead, None
+        if ahead is not None and ahead.name == _name_of(change):
+            probe = ahead.result()
+            self.walk.announce(_rung_of(change), probe, cut=was_late(probe))
+            if not probe.outcome.failed or not self._fails_otherwise(probe) or not self._may_run():
+                return probe
+            alone = True  # others ran beside it
+        probe = self._ask(change, _name_of(change) + ("-alone" if alone else ""), self._limit())
+        self.walk.announce(_rung_of(change), probe, cut=was_late(probe))
         return probe
+
+    def _ask(self, change: Change, name: str, limit: float, **how: Any) -> Probe:
+        self.found.session.emit("engine_step", text=f"trying on the script: {change.words}")
+        rung = _rung_of(change)
+        return self.walk.ask_changed(rung, name, change.texts, limit, self._enough(), self._comparison, **how)
 
     def _fails_otherwise(self, probe: Probe) -> bool:
         return not same_face(probe.signature, self.walk.start.signature)
@@ -290,42 +341,13 @@ class _Trials:
         return WayRound(change.words, change.kind, where=change.where, cost=cost)
 
 
-def was_late(probe: Probe) -> bool:
-    """Whether nothing is known of a run but that it takes long; one that stands still, where the script did, fails as it does."""
-    return probe.outcome.kind is OutcomeKind.HANG and not probe.outcome.still
+def _rung_of(change: Change) -> Rung:
+    words = f"with another {change.kind}" if change.kind != "call" else "with a call uncompiled"
+    return Rung(words, None, Stage.NONE)
 
 
-def leads_round(kind: str, ended: OutcomeKind, notes: AgentNotes) -> bool:
-    """Whether a run that ended so shows that a change of this kind leads round the failure.
-
-    A program that found its work done by an earlier run calls nothing that it has compiled, whatever was changed.
-    """
-    if ended is not OutcomeKind.OK or notes.wrong is not None:
-        return False
-    if not compiles_nothing(notes):
-        return True
-    return kind in MAY_COMPILE_NOTHING and (notes.calls > 0 or kind == "function")  # what that leaves is not watched
-
-
-def owed_to_less(pair: tuple[Change, Probe], tried: Sequence[tuple[Change, Probe]]) -> bool:
-    """Whether nothing is compiled with a part of this change either: of what it leaves uncompiled a pass shows nothing."""
-    change, probe = pair
-    if change.kind not in ("call", "function") or not compiles_nothing(probe.notes):
-        return False
-    ended = [each for each, other in tried if other.outcome.kind is OutcomeKind.OK and compiles_nothing(other.notes)]
-    return any(_lines_of(each) < _lines_of(change) for each in ended)
-
-
-def _lines_of(change: Change) -> set[tuple[str, bytes]]:
-    """Those it writes, each with its file."""
-    found: set[tuple[str, bytes]] = set()
-    for path, text in change.texts.items():
-        found |= {(str(path), line) for line in set(text.splitlines()) - set(change.before[path].splitlines())}
-    return found
-
-
-def _had_nothing_to_do(probe: Probe) -> bool:
-    return probe.outcome.kind is OutcomeKind.OK and compiles_nothing(probe.notes) and not probe.notes.calls
+def _name_of(change: Change) -> str:
+    return f"way-{change.kind}-{_digest(change)}"
 
 
 def planned(groups: Sequence[Iterator[Change]]) -> list[Change]:
@@ -363,36 +385,3 @@ def _own_seconds(found: Findings) -> float:
     outcomes = [probe.outcome for probes in found.walk.seen.values() for probe in probes]
     ended = [outcome.seconds for outcome in outcomes if outcome.kind is not OutcomeKind.HANG]
     return max(ended, default=BEGIN_SECONDS)
-
-
-def has_compiled(seen: Mapping[str, Sequence[Probe]]) -> bool:
-    """Whether a run of the script compiled something and passed: then what runs took says what one with a compiler may take."""
-    probes = [probe for each in seen.values() for probe in each if probe.on == "script"]
-    return any(probe.outcome.kind is OutcomeKind.OK and probe.notes.graphs > 0 for probe in probes)
-
-
-def _notes(
-    program: Program, tried: Sequence[tuple[Change, Probe]], left: Sequence[Change], passed: bool, otherwise: int
-) -> list[str]:
-    """What is to be said where no change led round the failure; with `otherwise` of them the script fails in another way."""
-    if passed:
-        return []
-    if tried:
-        kinds = ", ".join(sorted({change.kind for change, _ in tried}, key=KINDS.index))
-        late = sum(was_late(probe) for _, probe in tried)
-        idle = sum(probe.outcome.kind is OutcomeKind.OK and compiles_nothing(probe.notes) for _, probe in tried)
-        shown = (
-            f"none is known to help; with {idle} of them it compiled nothing" if idle else "with none the script passes"
-        )
-        told = f"Ways round: {len(tried)} changed programs were run ({kinds}), and {shown}"
-        told += f"; with {otherwise} of them it fails in another way" if otherwise else ""
-        told += f"; of {late} of them nothing is known: they had not ended in the time there was" if late else ""
-        if len(tried) == 1:
-            ended = "had not ended in the time there was" if late else "compiled nothing, which is not known to help"
-            fails = f"fails in {'another' if otherwise else 'the same'} way"
-            told = f"Ways round: one changed program was run ({kinds}), and {ended if late or idle else fails}"
-        return [told + (". There was no time for others." if left else ".")]
-    if left:
-        return ["Ways round were not run: there was no time left for a run of the script."]
-    where = "no line of the program is known to blame" if program.compiled else "no file of it that compiles was found"
-    return [f"Ways round were not run: {where}, so there was nothing to change."]

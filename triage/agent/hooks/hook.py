@@ -7,12 +7,12 @@ is the probe's: `channel` (directory), `rung` (backend to force, `uncompiled`, o
 `opchecks`), `explain` (tell breaks, recompilations and times), `settle` (so
 many calls and seconds without a compile end a program that is explained), `compile_arguments` (what torch.compile is told
 besides), `seed` (of all random numbers), `unwrapped` (modules come back as they are), `unwritten` (what memory holds that nobody
-wrote, see `unwritten`), `overlay` (files with another text, see `overlay`), `timed` (calls of compiled
-functions are measured), `turns` (so, in turns with other modes, see `turns`), `shared` (where answers about the machine's
-compiler lie, see `shared_cache`), `kernels` (where what others of this run built lies, see `built_kernels`), `stop_after`
-(`calls`, `backwards`, and the `seconds` that the program has at least), `stop_later` (that is told in a file while the program
-runs), `stacks_signal` (which asks for the stacks of all threads, at the time limit), `stacks_after` (seconds until they are
-written unasked, where no signal can ask).
+wrote, see `unwritten`), `overlay` (files with another text, see `overlay`), `timed` (calls of compiled functions are
+measured), `held` (it waits at the first of them, see `held`), `turns` (measured in turns with other modes, see `turns`),
+`shared` (where answers about the machine's compiler lie, see `shared_cache`), `kernels` (where what others of this run built
+lies, see `built_kernels`), `stop_after` (`calls`, `backwards`, and the `seconds` that the program has at least), `stop_later`
+(that is told in a file while the program runs), `stacks_signal` (which asks for the stacks of all threads, at the time limit),
+`stacks_after` (seconds until they are written unasked, where no signal can ask).
 """
 
 import atexit
@@ -34,6 +34,7 @@ from . import (
     confine,
     doors,
     frames,
+    held,
     imports,
     optimize,
     overlay,
@@ -119,6 +120,8 @@ def _add_what_is_asked(recorder, config):
     if config.get("overlay"):
         overlay.install(config["overlay"])
         imports.after_import({"runpy": overlay.patch_runpy, "_pytest.assertion.rewrite": overlay.patch_rewriting})
+    if config.get("held"):
+        recorder.held = held.Held(recorder.channel, config["held"])
     if config.get("turns"):
         from . import turns
 

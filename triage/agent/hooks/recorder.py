@@ -38,6 +38,7 @@ class Recorder:
         self.double_backward = False
         self.comparer = None  # compares compiled graphs with eager, where the probe asks for it
         self.standby = None  # copies the program at the first call, where the probe asks for it (`warm/standby.py`)
+        self.held = None  # waits at the first call until it is told to go on, where the probe asks for it (`held.py`)
         self.turns = None  # measures steps in turns with other processes, where the probe asks for it
         # Functions that are told `calls` or `backwards` once that has begun, has ended.
         self.at_enter, self.at_leave = [], []
@@ -158,6 +159,8 @@ class Recorder:
         if self.standby is not None and what == "calls":
             standby, self.standby = self.standby, None
             standby.reached()
+        if self.held is not None and what == "calls":
+            self._began += self.held.reached()
         depth, outermost = self.depth(what), not self.inside()
         setattr(self._local, what, depth + 1)
         if depth == 0 and not (what == "backwards" and self.depth("calls")):

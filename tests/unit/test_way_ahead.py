@@ -1,0 +1,109 @@
+"""The first way round, begun before its turn: it waits at its first compiled call, goes on when told, and is ended otherwise."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from triage.agent import boot
+from triage.culprit.ways_round.changes import Change
+from triage.model.outcome import Outcome
+from triage.model.stage import OutcomeKind
+from triage.probe.launch import Cancel
+from triage.probe.run import GO_FILE, go_on
+from triage.stories.way_ahead import WayAhead
+from triage.stories.ways_round import _name_of, _Trials
+
+boot.load_agent()
+held = importlib.import_module(f"{boot.PACKAGE}.hooks.held")
+
+CHANGE = Change("call", "leave it uncompiled", None, {Path("train.py"): b"b"}, {Path("train.py"): b"a"})
+PASSED: Any = SimpleNamespace(outcome=Outcome(OutcomeKind.OK), cancelled=False)
+FAILED: Any = SimpleNamespace(outcome=Outcome(OutcomeKind.EXCEPTION), cancelled=False)
+
+
+def test_a_program_waits_at_its_first_call_until_it_is_told_and_at_no_other(tmp_path: Path) -> None:
+    waits, waited = held.Held(SimpleNamespace(directory=str(tmp_path)), GO_FILE), []
+    thread = threading.Thread(target=lambda: waited.append(waits.reached()), daemon=True)
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive() and not waited
+    go_on(tmp_path)
+    thread.join(10)
+    (tmp_path / GO_FILE).unlink()
+    assert waited[0] >= 0.1 and waits.reached() < 0.1
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["told before its channel is there", "told while it waits"])
+def test_it_goes_on_once_its_answer_is_wanted(tmp_path: Path, early: bool) -> None:
+    wanted, began = threading.Event(), threading.Event()
+
+    def run(cancel: Cancel, begun: Any) -> Any:
+        if early:
+            assert wanted.wait(10)
+        begun(tmp_path)
+        began.set()
+        while not (tmp_path / GO_FILE).exists():
+            assert not cancel.is_set()
+        return PASSED
+
+    ahead = WayAhead("way-call-1", run, Cancel())
+    assert early or began.wait(10)
+    assert not (tmp_path / GO_FILE).exists()
+    threading.Timer(0.1, wanted.set).start()
+    assert ahead.result() is PASSED
+
+
+def test_what_is_not_wanted_is_ended_and_waited_for(tmp_path: Path) -> None:
+    ended: list[bool] = []
+
+    def run(cancel: Cancel, begun: Any) -> Any:
+        begun(tmp_path)
+        while not cancel.is_set():
+            pass
+        ended.append(True)
+        return PASSED
+
+    WayAhead("way-call-1", run, Cancel()).drop()
+    assert ended == [True] and not (tmp_path / GO_FILE).exists()
+
+
+def trials_of(ahead: WayAhead | None, asked: list[str]) -> Any:
+    def ask(rung: object, name: str, *rest: object, **how: object) -> Any:
+        asked.append(name)
+        return PASSED
+
+    trials: Any = object.__new__(_Trials)
+    trials.walk = SimpleNamespace(ask_changed=ask, announce=lambda *_, **__: None)
+    trials.found = SimpleNamespace(way_ahead=ahead, session=SimpleNamespace(emit=lambda *_, **__: None))
+    trials._comparison = None
+    trials._limit = trials._enough = lambda: 60.0
+    trials._may_run = lambda: True
+    return trials
+
+
+@pytest.mark.parametrize(
+    ("probe", "otherwise", "asked"),
+    [(PASSED, True, []), (FAILED, False, []), (FAILED, True, ["-alone"])],
+    ids=["it passes", "it fails as the script does", "what ran beside it may have made it fail"],
+)
+def test_its_answer_is_taken_where_nothing_beside_it_may_have_been_in_its_way(
+    probe: Any, otherwise: bool, asked: list[str]
+) -> None:
+    names = list[str]()
+    trials = trials_of(WayAhead(_name_of(CHANGE), lambda cancel, begun: probe, Cancel()), names)
+    trials._fails_otherwise = lambda probe: otherwise
+    assert trials._asked(CHANGE) is (PASSED if asked else probe)
+    assert names == [_name_of(CHANGE) + each for each in asked] and trials.found.way_ahead is None
+
+
+def test_of_another_change_nothing_is_taken() -> None:
+    names = list[str]()
+    trials = trials_of(None, names)
+    trials._asked(CHANGE)
+    assert names == [_name_of(CHANGE)]
