@@ -26,7 +26,7 @@ from triage.reduce.text.polish import Polished
 from triage.reduce.torch_setup import ask_then_with_setup, below_own_backend, failing_source
 from triage.reduce.verifying import FreshRuns
 from triage.session.clock import BudgetSpentError
-from triage.stories import given_up
+from triage.stories import given_up, threads
 from triage.stories.attempts import Uncompared, as_asked, attempts_for, comparing, full_header
 from triage.stories.blame import blame
 from triage.stories.captured import passes_alone
@@ -61,6 +61,7 @@ def reproduce_small(found: Findings, conclusion: Conclusion) -> None:
     try:
         with found.session.timed("reduce"):
             reproduction.reduce()
+            reproduction = _with_threads(found, conclusion, runner, reproduction)
         reproduction.ask_what_is_to_blame()
     except InterruptedReductionError as interrupt:
         found.reproduced = interrupt.best
@@ -220,6 +221,22 @@ class _Reproduction:
                 break
             results += verify(source, python, runs=2, **fresh)
         return FreshRuns(results, control, own)
+
+
+def _with_threads(
+    found: Findings, conclusion: Conclusion, runner: ForkServerRunner, first: _Reproduction
+) -> _Reproduction:
+    """Once more with as many threads as the script has, where what could not be reduced needs them; the better of the two."""
+    if first.patience is not None or not threads.needed(found, first.problem, runner, first.oracle):
+        return first
+    made, again = found.reproduced, _Reproduction(found, conclusion, runner)
+    assert made is not None
+    first.news.verified(made.source)  # it is one, if a long one
+    again.reduce()
+    if found.reproduced is not None and found.reproduced.verified:
+        return again
+    found.reproduced, found.reproducer_note = made, None
+    return first
 
 
 def _with_backend(problem: Problem, compared: bool) -> Problem:

@@ -44,15 +44,15 @@ class FreshProcessRunner(PooledRunner):
         self.python, self.neutral, self.kernels = python, neutral, kernels
         self.accuracy: Comparison | None = None
         self.still = False
+        self.threads = False  # as many as the user's program would have, and not one
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         directory = self._new_directory()
         try:
             kept: dict[str, Any] = {"neutral": self.neutral, "kernels": self.kernels, "extensions": self.kernels}
             kept["late"] = self.late()
-            return run_fresh(
-                query, self.python, directory, cancel, extra_env=ONE_THREAD, accuracy=self.accuracy, **kept
-            )
+            env = {} if self.threads else ONE_THREAD
+            return run_fresh(query, self.python, directory, cancel, extra_env=env, accuracy=self.accuracy, **kept)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 

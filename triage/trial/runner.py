@@ -56,7 +56,7 @@ class ForkServerRunner(PooledRunner):
         self._fresh = FreshProcessRunner(python, jobs=self.jobs, neutral=neutral, kernels=kernels)
         self._memory_mb = memory_mb or default_memory_mb(self.jobs)
         self._server: ForkServer | None = None
-        self._starts = 0
+        self._starts, self._threads = 0, False
         self._closing = Cancel()
         self._branches = Branches(self._closing)
         self._warming: threading.Thread | None = None
@@ -74,6 +74,18 @@ class ForkServerRunner(PooledRunner):
         self.warm()
         if self._warming is not None:
             self._warming.join()
+
+    def with_threads(self, several: bool = True) -> None:
+        """From now on a candidate has as many threads as the user's program would have, or again one. Nothing may be running."""
+        home = self._home()
+        with self._lock:
+            server, self._server = self._server, None
+            self._branches = Branches(self._closing)
+            self._starts, self.why_slow = 0, None
+            self._threads = self._fresh.threads = several
+        if server is not None:
+            server.close()
+        (home / "forkserver.log").unlink(missing_ok=True)
 
     def is_ready(self) -> bool:
         """Whether it is warm, or cannot be."""
@@ -210,7 +222,7 @@ class ForkServerRunner(PooledRunner):
         neutral = self._fresh.neutral
         shared = home / "shared" if neutral is None else shared_with_forks(neutral)
         try:
-            self._server = ForkServer(self._fresh.python, home, shared, self._closing)
+            self._server = ForkServer(self._fresh.python, home, shared, self._closing, as_it_is=self._threads)
         except CannotForkError as reason:
             self.why_slow = str(reason)
 
