@@ -394,6 +394,14 @@ def test_what_pytest_adds_to_an_assert_is_no_part_of_a_failure(explained: str, p
     assert raised(explained, pytests, code="raise AssertionError(told)").message == explained
 
 
+def test_whether_what_is_compared_has_one_element_is_not_what_fails() -> None:
+    one, many = (
+        failed("AssertionError", f"{what} are not close!\n\nExpected 0") for what in ("Scalars", "Tensor-likes")
+    )
+    assert same_failure(one, many)
+    assert not same_failure(one, failed("AssertionError", "Tensor-likes are not equal!"))
+
+
 @pytest.mark.parametrize(
     ("left", "right", "same"),
     [

@@ -136,6 +136,7 @@ _RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     # What depends on sizes alone.
     (re.compile(r"(?:expected size -?\d+==-?\d+, stride -?\d+==-?\d+ at dim=\d+(?:; )?)+"), _size_or_stride),
     (re.compile(r"index out of bounds: 0 <= .*"), "index out of bounds"),
+    (re.compile(r"\AScalars(?= are not (?:close|equal)!)"), "Tensor-likes"),  # torch/testing/_comparison.py
     # Places.
     (re.compile(r"(['\"])/[^'\"\n/]+/[^'\"\n]*\1"), "<path>"),
     (re.compile(r"(?:/[\w.@+~-]+){2,}/?"), "<path>"),
