@@ -226,7 +226,7 @@ def test_the_body_of_a_scan_does_not_take_the_names_of_what_is_outside_of_it() -
 @pytest.mark.parametrize(
     ("captures", "expected"),
     [
-        ([], "lambda carry, x: combine_fn(carry, *x), y, (z, w))"),
+        ([], "lambda carry, x: combine_fn(carry, *x), x, (y, z))"),
         (["%l_x_"], "lambda carry, x_: combine_fn(carry, *x_, x), y, (z, w))"),
     ],
 )
