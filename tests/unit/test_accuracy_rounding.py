@@ -236,6 +236,30 @@ def test_what_dynamo_rounds_otherwise_is_rounding(
     assert ("It is rounding" in summary_sentence(found, it.start, None)) is rounds
 
 
+class FurtherThanDynamo(AmplifyingDynamo):
+    """With Inductor its check is further off than with Dynamo alone."""
+
+    def __call__(self, request: ProbeRequest, cancel: object = None) -> Probe:
+        if request.rung not in ("eager", "uncompiled"):
+            return Checking(self.notes, replace(SEEN, difference=0.009))(request, cancel)
+        return super().__call__(request, cancel)
+
+
+@pytest.mark.parametrize(
+    ("difference", "rounding", "rounds"), [(0.002, ROUNDED, True), (0.002, None, False), (4e-4, ROUNDED, False)]
+)
+def test_what_comes_on_top_of_dynamos_rounding_is_rounding_if_graphs_show_no_more(
+    walk: Callable[..., Walk], difference: float, rounding: Rounding | None, rounds: bool
+) -> None:
+    notes = AgentNotes(rounding=rounding, compared=2)
+    it = walk(FurtherThanDynamo(notes, SEEN, replace(SEEN, difference=difference)))
+    it.first()
+    comparing.check_first(it)
+    it.settle()
+    comparing.check(it)
+    assert it.conclusion().stage is (Stage.NONE if rounds else Stage.DYNAMO)
+
+
 @pytest.mark.parametrize(
     ("notes", "check"),
     [

@@ -117,6 +117,23 @@ def test_modes_become_with_blocks() -> None:
     ]
 
 
+def test_what_sets_a_state_of_torchs_stands_where_it_was_called() -> None:
+    nodes = [
+        node("s", "torch.set_default_dtype", {"dtype": "float64"}),
+        node("a", "torch.arange", 4, out=meta(4, dtype="int64")),
+        node("b", "operator.truediv", "%a", 4, out=meta(4, dtype="float64")),
+        node("t", "torch.set_default_dtype", {"dtype": "float32"}),
+        node("c", "operator.add", "%x", "%b", out=meta(4, dtype="float64")),
+    ]
+    assert body(case([tensor("x", 4)], nodes, "%c")) == [
+        "def f(x):",
+        "    torch.set_default_dtype(torch.float64)",
+        "    a = torch.arange(4) / 4",
+        "    torch.set_default_dtype(torch.float32)",
+        "    return x + a",
+    ]
+
+
 def test_a_mode_that_is_never_left_holds_to_the_end_and_a_stray_exit_means_nothing() -> None:
     nodes = [
         node("e", "torch.amp.autocast_mode._exit_autocast", "%gone"),

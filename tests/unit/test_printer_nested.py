@@ -221,3 +221,30 @@ def test_the_body_of_a_scan_does_not_take_the_names_of_what_is_outside_of_it() -
         case([pole, state, drive], nodes, "%r", subgraphs=(sub("fn_0", "child child_1 pole", inside, "a", "m"),))
     )
     assert "def combine_fn(carry, z_t):" in text and "scan(combine_fn, y, z)[1]" in text
+
+
+@pytest.mark.parametrize(
+    ("captures", "expected"),
+    [
+        ([], "lambda carry, x: combine_fn(carry, *x), x, (y, z))"),
+        (["%l_x_"], "lambda carry, x_: combine_fn(carry, *x_, x), y, (z, w))"),
+    ],
+)
+def test_the_body_of_a_scan_over_several_tensors_is_given_one_step_of_each(captures: list[str], expected: str) -> None:
+    shapes = (("x", (3,)), ("y", (3,)), ("z", (5, 3)), ("k", (5, 3)))
+    nodes = [
+        node("s", HIGHER + "scan", graph("fn_0"), ["%l_y_"], ["%l_z_", "%l_k_"], captures, out=[meta(3), meta(5, 3)]),
+        node("r", "operator.getitem", "%s", 1, out=meta(5, 3)),
+    ]
+    inside = [
+        node("m", "operator.mul", "%child_2", "%child", out=meta(3)),
+        node("a", "operator.add", "%m", "%child_1", out=meta(3)),
+    ]
+    taken = "child child_1 child_2" + " pole" * len(captures)
+    whole = case(
+        [tensor(f"l_{name}_", *shape) for name, shape in shapes],
+        nodes,
+        "%r",
+        subgraphs=(sub("fn_0", taken, inside, "a", "m"),),
+    )
+    assert f"scan({expected}" in definitions(whole)

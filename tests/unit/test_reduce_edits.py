@@ -243,6 +243,27 @@ def test_grad_mode_is_read_against_the_mode_the_graph_runs_under():
     assert names(keep(graph, "b")) == ["b"]
 
 
+def test_a_state_that_is_set_for_some_operations_stays_with_them_and_goes_as_a_whole():
+    def graph(*nodes):
+        return case([tensor("x", 4)], list(nodes), "c")
+
+    wide, narrow = {"dtype": "float64"}, {"dtype": "float32"}
+    compute = {name: op(name, "torch.relu", of, out=M) for name, of in (("a", "%x"), ("b", "%a"), ("c", "%b"))}
+    set_wide = op("wide", "torch.set_default_dtype", wide)
+    set_half = op("half", "torch.set_default_dtype", {"dtype": "float16"})
+    reset = op("reset", "torch.set_default_dtype", narrow)
+    again = op("again", "torch.set_default_dtype", narrow)
+    found = graph(set_wide, compute["a"], reset, compute["b"], again, compute["c"])
+    assert Wiring(found).units == ("a", "b", "c")
+    assert names(keep(found, "a")) == ["wide", "a", "reset"]
+    assert names(DropContext("wide").apply(found)) == ["a", "b", "again", "c"]
+    nested = graph(set_wide, compute["a"], set_half, compute["b"], reset, compute["c"])
+    assert names(DropContext("wide").apply(nested)) == ["a", "b", "c"]
+    never_reset = graph(compute["a"], set_wide, compute["b"], compute["c"])
+    assert names(keep(never_reset, "a")) == ["a"]
+    assert names(keep(never_reset, "b")) == ["wide", "b"]
+
+
 def test_what_is_cut_becomes_an_input():
     assert input_names(Cut(frozenset({"b"})).apply(line())) == ["x", "b"]
     assert returned(Cut(frozenset({"b"})).apply(line())) == ["c", "a"]

@@ -61,6 +61,32 @@ def test_what_is_written_into_buffers_but_not_what_stays():
     assert net.calls.item() == 1
 
 
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(50))
+
+
+@pytest.mark.parametrize("of", ["a method", "a closure"])
+def test_what_the_step_of_an_optimizer_writes(of):
+    nets = [Net(), Net()]
+    optimizers = [torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9) for net in nets]
+    for net in nets:
+        net.weight.grad = torch.full((50,), 3.0)
+    rounded = optimizers[0]
+
+    def closing_over_it():
+        rounded.step()
+
+    step = rounded.step if of == "a method" else closing_over_it
+    for _ in range(2):
+        rounding_otherwise(torch, step)()
+        optimizers[1].step()
+    assert near(nets[0].weight.detach(), nets[1].weight.detach())
+    buffers = [optimizer.state[net.weight]["momentum_buffer"] for optimizer, net in zip(optimizers, nets, strict=True)]
+    assert near(*buffers)
+
+
 def test_gradients_go_through():
     x = torch.rand(10, requires_grad=True)
 

@@ -392,3 +392,33 @@ def test_what_pytest_adds_to_an_assert_is_no_part_of_a_failure(explained: str, p
     assert same_failure(raised(explained, pytests), raised(plain))
     assert raised(explained).message == explained
     assert raised(explained, pytests, code="raise AssertionError(told)").message == explained
+
+
+def test_whether_what_is_compared_has_one_element_is_not_what_fails() -> None:
+    one, many = (
+        failed("AssertionError", f"{what} are not close!\n\nExpected 0") for what in ("Scalars", "Tensor-likes")
+    )
+    assert same_failure(one, many)
+    assert not same_failure(one, failed("AssertionError", "Tensor-likes are not equal!"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("the cache evicted ['chat', 'code']", "the cache evicted ['mail']", True),
+        ("the cache evicted ['chat', 'code']", "the cache evicted []", True),
+        ("by name: {'a': 1, 'b': (2, None)}", "by name: {'c': 3}", True),
+        ("the mask is [True, False]", "the mask is [False, False, True]", True),
+        ("('left') differs", "('right') differs", False),  # what it calls a thing is no value
+        ("the loss of 'left' differs", "the loss of 'right' differs", False),
+    ],
+)
+def test_what_a_collection_holds_in_a_programs_own_words_is_a_value(left: str, right: str, same: bool) -> None:
+    def raised(message: str, code: str) -> FailureSignature:
+        own = Frame("/home/ann/train.py", 9, "main", code)
+        found = signature_of(Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("ValueError", message, (own,))))
+        assert found is not None
+        return found
+
+    assert same_failure(raised(left, "raise ValueError(told)"), raised(right, "raise ValueError(told)")) is same
+    assert not same_failure(raised(left, "compiled(x)"), raised(right, "compiled(x)"))

@@ -183,6 +183,12 @@ def test_a_package_and_a_number_take_no_place_where_nothing_computes_with_them()
     assert "y = self(x)\n" in results("y = self.forward(x)\n", expressions.propose)
 
 
+def test_a_call_stands_for_what_it_lies_deep_within():
+    found = results("x = x + m(x, cache.get(key(k)))\n", expressions.propose)
+    assert {"x = cache.get(key(k))\n", "x = key(k)\n", "x = m(x, cache.get(key(k)))\n"} <= set(found)
+    assert "x = f(b)\n" not in results("x = g(a, max(f(b) for b in c))\n", expressions.propose)
+
+
 def test_a_comprehension_in_a_call_becomes_one_turn_of_it_with_what_is_gone_through():
     found = results("ok = all(torch.equal(a, b) for a, b in zip(x, m.y, strict=True))\n", expressions.propose)
     assert {"ok = torch.equal(x, m.y)\n", "ok = torch.equal(x[0], m.y[0])\n"} <= set(found)

@@ -84,7 +84,6 @@ def test_a_parameter_of_a_constructor_goes_and_what_its_base_is_given_stays():
         lambda text: text.replace("def half", "@property\n    def half"),
         lambda text: text.replace("def half", "def __len__"),
         lambda text: text + "M()\n",
-        lambda text: text + "lin = 2\n",
     ],
 )
 def test_a_class_that_is_more_than_functions_stays(change):
@@ -151,6 +150,18 @@ class Engine:
         return self.fast(x) - self.scorer.score(x)
 
 """
+
+
+def test_a_class_whose_names_are_taken_gives_them_its_own():
+    text = (
+        MODULE.replace("class M", "class Second")
+        + "def f(x):\n    return x\n\ndef forward(x):\n    return x\n\nlin = 3\n\n"
+    )
+    (found,) = results(text + "m = Second()\ntorch.compile(f)(m(forward(lin)))\n", flattening.propose)
+    assert "def second(x):\n    return half(second_lin(x)) * scale" in found
+    assert found.endswith("second_lin = torch.nn.Linear(8, 8)\ntorch.compile(f)(second(forward(lin)))\n")
+    taken = text + "def second(x):\n    return x\n\nm = Second()\ntorch.compile(f)(m(forward(second(lin))))\n"
+    assert not results(taken, flattening.propose)
 
 
 @pytest.mark.parametrize(

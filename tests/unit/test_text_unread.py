@@ -105,3 +105,11 @@ def test_what_a_pass_leaves_unread_goes_in_few_queries():
     assert "self.a" not in found
     counts = {one.count("torch.nn.Linear(") for one in asked}
     assert len(counts) <= 5, "each went in a query of its own"
+
+
+def test_a_module_that_is_made_and_not_kept_goes_with_its_class():
+    kept = "import torch\n\nclass Used(torch.nn.Module):\n    pass\n\ntorch.compile(Used())(1)\n"
+    made = kept.replace("torch.compile", "class Block(torch.nn.Module):\n    pass\n\nBlock()\ntorch.compile")
+    assert without(made) == kept
+    acts = kept.replace("torch.compile", "class Log:\n    pass\n\nLog()\ntorch.compile")
+    assert "Log()" in without(acts)

@@ -118,6 +118,24 @@ def test_a_loop_is_not_reduced_to_an_endless_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("loop", "ends"),
+    [
+        ("while len(self.kept) > self.most:\n    self.gone.append(x)\n", False),
+        ("while len(self.kept) > self.most:\n    self.kept.pop()\n", True),
+        ("while len(self.kept) > self.most:\n    self.drop(x)\n", True),
+        ("while len(self.kept) > self.most:\n    drop(self)\n", True),
+        ("while len(kept) > 2:\n    pass\n", False),
+        ("while len(kept) > 2:\n    drop()\n", True),
+        ("while rest(kept) > 2:\n    gone.append(1)\n", True),
+        ("while kept.rest:\n    kept.gone.append(1)\n", False),
+        ("while kept.rest:\n    kept.rest.append(1)\n", True),
+    ],
+)
+def test_what_a_loop_asks_for_has_to_be_changed_in_it(loop: str, ends: bool) -> None:
+    assert any("nothing ends" in flaw for flaw in flaws(loop)) is not ends
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("y = 1 .view(2)\n", "int has no view"),

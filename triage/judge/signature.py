@@ -27,6 +27,7 @@ from triage.judge.skeleton import (
     skeleton_of,
     telling_lines,
     unwrap_text,
+    without_collections,
     without_explanation,
 )
 from triage.model.accuracy import TYPE, Wrongness
@@ -364,11 +365,12 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
         frames = ()  # those of the call that came to wait for the device
     if short_type(type_name) == "RecursionError":
         frames = _cycle(frames)
-    # A check in the user's own code is known by its place, not by numbers in its text.
+    # A check in the user's own code is known by its place, not by the values in its text.
+    words = without_collections(telling) if is_programs_word(exception) else telling
     return FailureSignature(
         kind=kind,
         exception_type=short_type(type_name),
-        skeleton=skeleton_of(type_name, telling),
+        skeleton=skeleton_of(type_name, words),
         frames=frames[:3],
         message=telling[:4000],
         wrapper=short_type(exception.type),

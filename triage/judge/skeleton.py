@@ -7,6 +7,8 @@ generated names) by placeholders. Pure functions over text; the formats are thos
 
 from __future__ import annotations
 
+import ast
+import itertools
 import re
 from collections.abc import Callable
 
@@ -134,6 +136,7 @@ _RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     # What depends on sizes alone.
     (re.compile(r"(?:expected size -?\d+==-?\d+, stride -?\d+==-?\d+ at dim=\d+(?:; )?)+"), _size_or_stride),
     (re.compile(r"index out of bounds: 0 <= .*"), "index out of bounds"),
+    (re.compile(r"\AScalars(?= are not (?:close|equal)!)"), "Tensor-likes"),  # torch/testing/_comparison.py
     # Places.
     (re.compile(r"(['\"])/[^'\"\n/]+/[^'\"\n]*\1"), "<path>"),
     (re.compile(r"(?:/[\w.@+~-]+){2,}/?"), "<path>"),
@@ -176,6 +179,10 @@ _ARITHMETIC: tuple[re.Pattern[str], ...] = (
     re.compile(r"\bN [-+] N\b(?! ?[*/%])"),
 )
 LIMIT = 400
+_OPENS = re.compile(r"[\[({](?=[\[({'\"\dTFN-])")  # what a collection may begin with, as Python writes it
+_CLOSES = re.compile(r"[\])}]")
+_WORD = re.compile(r"['\"]|\b(?:True|False|None)\b")
+MOST_CLOSED = 64  # brackets, until it is taken for no collection
 EXPRESSION_DEPTH = 60
 
 
@@ -265,6 +272,36 @@ def without_explanation(message: str) -> str:
     """
     own = _EXPLAINED.sub("", message)
     return message if own == message else _LATER_LINE.sub("", own)
+
+
+def without_collections(message: str) -> str:
+    r"""A program's own words without what a collection in them holds: that is a value, as a number is.
+
+    A collection of numbers alone is left to the skeleton.
+
+    >>> without_collections("evicted ['chat', 'code'] of {'chat': 1} (at least 2)")
+    'evicted [] of {} (at least 2)'
+    """
+    kept, place = [], 0
+    for found in _OPENS.finditer(message):
+        end = _end_of_collection(message, found.start()) if found.start() >= place else 0
+        if end:
+            kept.append(message[place : found.end()])
+            place = end
+    return "".join([*kept, message[place:]])
+
+
+def _end_of_collection(text: str, start: int) -> int:
+    """Where the collection that is written from `start` on is closed; 0 where none is, or one of numbers alone."""
+    for found in itertools.islice(_CLOSES.finditer(text, start), MOST_CLOSED):
+        written = text[start : found.end()]
+        try:
+            value = ast.literal_eval(written)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        holds_words = isinstance(value, (list, tuple, dict, set)) and _WORD.search(written) is not None
+        return found.start() if holds_words else 0
+    return 0
 
 
 def skeleton(message: str) -> str:

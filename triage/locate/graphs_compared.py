@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.judge.likeness import same_face
@@ -54,14 +55,21 @@ def with_graphs_compared(found: Conclusion, probe: Probe, otherwise: Probe | Non
     return found
 
 
-def with_rounding_of_dynamo(found: Conclusion, otherwise: Probe | None) -> Conclusion:
+def with_rounding_of_dynamo(
+    found: Conclusion, otherwise: Probe | None, alone: Sequence[Probe] = (), compared: Probe | None = None
+) -> Conclusion:
     """The conclusion where Dynamo alone fails such a check: of what it made of the program's calls no graph can tell.
 
-    It is rounding if the `otherwise` run is as far off, by the same check of such a tensor.
+    It is rounding if the `otherwise` run is as far off, by the same check of such a tensor. Where the script is further off than
+    with Dynamo `alone`, what comes on top is rounding if that is all that its graphs, `compared`, show.
     """
     if found.stage is not Stage.DYNAMO or otherwise is None or not fails_alike(otherwise, found):
         return found
-    if not _as_far_off(otherwise.outcome, found.outcome):
+    of_dynamo = next((probe.outcome for probe in alone if is_script_check(probe.outcome)), None)
+    rounds = _as_far_off(otherwise.outcome, found.outcome)
+    if not rounds and may_round(found.outcome) and compared is not None and nothing_but_rounding(compared):
+        rounds = _as_far_off(otherwise.outcome, of_dynamo)
+    if not rounds:
         return found
     return replace(found, stage=Stage.NONE, symptom=Symptom.ROUNDING, amplified=True, direction=None)
 

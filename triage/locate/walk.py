@@ -84,7 +84,8 @@ class Walk(Visits):
         if self.other_stream is not None and self.other_stream.outcome.failed:
             return not_to_blame(found)
         if self.checked is None or (self.operators_break and self.checked.notes.wrong is None):
-            return with_rounding_of_dynamo(found, self.rounded_otherwise)
+            alone = self.evidence[found.failing.name] if found.failing is not None else []
+            return with_rounding_of_dynamo(found, self.rounded_otherwise, alone, self.checked_first)
         return with_graphs_compared(found, self.checked, self.rounded_otherwise)
 
     def first(self) -> Probe:

@@ -1,4 +1,4 @@
-"""What an operation does beyond returning a value: it mutates an argument, or opens and closes a context.
+"""What an operation does beyond returning a value: it mutates an argument, opens and closes a context, or sets a state.
 
 Known from names alone, because a captured graph holds names: PyTorch's convention that a trailing underscore means in
 place, `operator.i*`, `operator.setitem`, an `out=` argument, and the pairs of calls that Dynamo writes for `torch.no_grad`
@@ -53,6 +53,7 @@ VIEWS = words(
 )
 _OPENERS = dict(_PAIRS)
 _CLOSERS = {closer: opener for opener, closer in _PAIRS}
+_SETTER = re.compile(r"_?set_[a-z]\w*")
 _OVERLOAD = re.compile(r"^torch\.ops\.(?P<space>[^.]+)\.(?P<name>[^.]+)(?:\.[^.]+)?$")
 
 
@@ -112,6 +113,19 @@ def sets_grad_mode(node: GraphNode) -> bool | None:
     return None
 
 
+def sets_state(node: GraphNode) -> str | None:
+    """The function that a node calls to set a state of torch's for all that follows (`set_default_dtype`), else None.
+
+    Dynamo writes such a call into the graph among the operations that it is meant for. The grad mode has `sets_grad_mode`.
+    """
+    if node.kind != "call_function" or not node.target.startswith("torch.") or node.target.startswith("torch.ops."):
+        return None
+    name = operation(node)
+    if _SETTER.fullmatch(name) is None or node.reads or any(node.out) or sets_grad_mode(node) is not None:
+        return None
+    return name
+
+
 def opener_of(node: GraphNode) -> str | None:
     """For a node that closes a context, the bare name of the call that opens it."""
     return _CLOSERS.get(operation(node))
@@ -128,4 +142,6 @@ def is_transform(node: GraphNode) -> bool:
 
 def is_context(node: GraphNode) -> bool:
     """Whether a node only switches a mode and computes nothing."""
-    return opens(node) or opener_of(node) is not None or sets_grad_mode(node) is not None
+    if opens(node) or opener_of(node) is not None:
+        return True
+    return sets_grad_mode(node) is not None or sets_state(node) is not None

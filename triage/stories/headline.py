@@ -120,7 +120,7 @@ def _comparison_blames_nothing(conclusion: Conclusion, face: str) -> str | None:
         if conclusion.symptom is not Symptom.ROUNDING:
             return None
         return (
-            f"It is rounding: the script's own check fails with {face}, and by as much without torch.compile where what the "
+            f"It is rounding: the script's own check fails with {face}, and so it does without torch.compile where what the "
             f"compiled functions give is a rounding off.{rung and f'{rung} rounds otherwise.'}"
         )
     if conclusion.rounding.eager_wrong:

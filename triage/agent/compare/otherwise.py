@@ -5,6 +5,7 @@ all digits of the last one. Where its check fails with results that are as right
 """
 
 import functools
+import inspect
 
 from .. import compat
 from . import modes, randomness
@@ -49,8 +50,34 @@ def _nudged(torch, result, before):
 
 
 def _state_of(torch, function):
-    module = getattr(function, "__self__", None)
-    return list(module.state_dict(keep_vars=True).values()) if isinstance(module, torch.nn.Module) else []
+    """The tensors that it may write into besides its arguments: of its object, its closure, globals that it names."""
+    found = []
+    for holder in [getattr(function, "__self__", None), *_named(function)]:
+        if isinstance(holder, torch.Tensor):
+            found.append(holder)
+        elif isinstance(holder, torch.nn.Module):
+            found += holder.state_dict(keep_vars=True).values()
+        elif isinstance(holder, torch.optim.Optimizer):
+            found += [parameter for group in holder.param_groups for parameter in group["params"]]
+            found += [each for state in holder.state.values() for each in state.values()]
+    tensors = [each for each in found if isinstance(each, torch.Tensor)]
+    return list({id(each): each for each in tensors}.values())
+
+
+def _named(function):
+    """What the names of a function stand for that are not its own: those of a closure, and globals."""
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    given = getattr(function, "__globals__", {})
+    found = [given[name] for name in code.co_names if name in given]
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not bound yet
+            continue
+    return found
 
 
 def _memory(tensor):

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from triage.model import trees
-from triage.model.effects import changed, is_context, opener_of, opens, operation, sets_grad_mode
+from triage.model.effects import changed, is_context, opener_of, opens, operation, sets_grad_mode, sets_state
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.reduce.graph.scalars import evaluate
 
@@ -85,6 +85,8 @@ class Wiring:
         units: dict[str, str] = {}
         grad_mode, grad_opener = self.case.context.grad_enabled, ""
         stacks: dict[str, list[str]] = {}
+        setters: dict[str, str] = {}  # of each state that is not yet as the last call leaves it, who set it first
+        left = {state: node.args for node in self.case.nodes if (state := sets_state(node)) is not None}
         for node in self.case.nodes:
             units[node.name] = node.name
             source = trees.as_ref(node.args[0]) if node.args else None
@@ -97,6 +99,10 @@ class Wiring:
                     grad_opener = "" if mode == grad_mode else grad_opener
                 elif mode != grad_mode:
                     grad_opener = node.name
+            elif (state := sets_state(node)) is not None:
+                units[node.name] = setters.setdefault(state, node.name)
+                if node.args == left[state]:
+                    del setters[state]
             elif opens(node):
                 stacks.setdefault(operation(node), []).append(node.name)
             elif opener is not None:

@@ -205,11 +205,14 @@ class Rewriter:
         return Expression(text, before="".join(body.before for body in bodies))
 
     def _scan(self, node: GraphNode, speller: Speller) -> Expression:
-        if len(node.args) != 4 or len(items(node.args[1])) != 1 or len(items(node.args[2])) != 1 or len(node.out) != 2:
-            raise Unprintable("a scan over more than one tensor")
-        body = self._closed(speller, node, node.args[0], ["carry", "x"])
-        init, xs = (speller.argument(items(item)[0]).text for item in node.args[1:3])
-        return Expression(f"scan({body.text}, {init}, {xs})", before=body.before)
+        if len(node.args) != 4 or len(items(node.args[1])) != 1 or len(node.out) != 2:
+            raise Unprintable("a scan that carries or gives more than one tensor")
+        init, *xs = (speller.argument(item).text for part in node.args[1:3] for item in items(part))
+        if len(xs) == 1:
+            body = self._closed(speller, node, node.args[0], ["carry", "x"])
+            return Expression(f"scan({body.text}, {init}, {xs[0]})", before=body.before)
+        body = self._of_all(speller, node, node.args[0], ["carry", "*x"])  # it is given one tuple of them
+        return Expression(f"scan({body.text}, {init}, ({', '.join(xs)}))")
 
     def _flex_attention(self, node: GraphNode, speller: Speller) -> Expression:
         if node.multi or len(node.args) < 9:
@@ -239,11 +242,17 @@ class Rewriter:
         if all(text.isidentifier() for text in more):
             title, source = self.closure(graph["graph"], node, more)
             return Expression(title, before=source)
-        self.whole(graph["graph"], node)
-        text = ", ".join(
-            name + "_" if re.search(rf"\b{re.escape(name)}\b", " ".join(more)) else name for name in parameters
-        )
-        return Expression(f"lambda {text}: {speller.argument(graph).text}({', '.join([text, *more])})")
+        return self._of_all(speller, node, graph, parameters)
+
+    def _of_all(self, speller: Speller, node: GraphNode, graph: Any, parameters: Sequence[str]) -> Expression:
+        """A lambda that calls a body with its own parameters, some of them taken apart (`*x`), and what it captures besides."""
+        more = [speller.argument(item).text for item in captured(node)]
+        if more:
+            self.whole(graph["graph"], node)
+        taken = " ".join(more)
+        handed = [name + "_" if re.search(rf"\b{re.escape(name.strip('*'))}\b", taken) else name for name in parameters]
+        own = [name.strip("*") if len(handed) > 1 else name for name in handed]
+        return Expression(f"lambda {', '.join(own)}: {speller.argument(graph).text}({', '.join([*handed, *more])})")
 
 
 def parameter_hints(node: GraphNode) -> dict[str, tuple[str, ...]]:

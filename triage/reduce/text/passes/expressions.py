@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -38,6 +39,8 @@ def propose(script: Script) -> Iterator[Choice]:
             for edit in edits:
                 if edit.text != script.source(node):
                     yield one(edit)
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Return | ast.Expr) and node.value is not None:
+            yield from _calls_within(script, node.value)
         if isinstance(node, ast.Name) and _is_given(script, node):
             yield one(Edit(*script.span(node), "1"))
         if isinstance(node, ast.List | ast.Tuple | ast.Set) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
@@ -123,6 +126,23 @@ def _smaller(script: Script, node: ast.expr, packages: frozenset[str]) -> Iterat
         yield f"[{script.source(node.elt)}]"
     if isinstance(script.parents[node], ast.Assign) and not isinstance(node, ast.Tuple | ast.List | ast.Dict):
         yield from _VALUES
+
+
+def _calls_within(script: Script, value: ast.expr) -> Iterator[Choice]:
+    """`h(x)` in place of `a + f(x, h(x))`: what lies between the two may only fit together as a whole."""
+    near = {value, *_parts(value)}
+    for node in itertools.islice(_own_calls(value), _MOST_PARTS):
+        if node not in near:
+            yield one(Edit(*script.span(value), script.source(node)))
+
+
+def _own_calls(node: ast.AST) -> Iterator[ast.Call]:
+    """The calls in an expression, but for those in which it gives names a meaning of their own."""
+    if isinstance(node, ast.Call):
+        yield node
+    if not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)):
+        for inner in ast.iter_child_nodes(node):
+            yield from _own_calls(inner)
 
 
 def _packages(script: Script) -> frozenset[str]:

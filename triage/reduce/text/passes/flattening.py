@@ -139,11 +139,21 @@ class _Flat:
             if name in self._kept.values():
                 self._names[name] = name
                 continue
-            short = "f" if name in _CALLED and "f" not in self._taken else name
-            if short.startswith("__") or short in KNOWN or self._seen.of(name):
+            free = self._free_name(name)
+            if free is None:
                 return False
-            self._names[name] = short
+            self._names[name] = free
         return True
+
+    def _free_name(self, name: str) -> str | None:
+        """What an attribute is called at the top of the script; with the name of the class where another has its own already."""
+        if name in _CALLED and "f" not in self._taken:
+            return "f"
+        if not (name.startswith("__") or name in KNOWN or self._seen.of(name)):
+            return name
+        owner = self._node.name.strip("_").lower()
+        longer = owner if name in _CALLED else f"{owner}_{name.strip('_')}"
+        return longer if longer.isidentifier() and longer not in self._taken else None
 
     def _left_alone(self, method: ast.FunctionDef) -> set[str]:
         """Parameters that have a default and are not read, as those are of which the default stands in the body already."""

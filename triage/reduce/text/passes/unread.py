@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import Occurrences, Scope
 from triage.reduce.text.code.nodes import pairs_of
+from triage.reduce.text.code.own_names import is_module
 from triage.reduce.text.code.script import Definition, Edit, Function, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 
@@ -53,6 +54,7 @@ class _Keeping:
     def __init__(self, script: Script) -> None:
         self._script = script
         self._names = Occurrences(script)
+        self._modules = {node.name for node in script.tree.body if isinstance(node, ast.ClassDef) and is_module(node)}
         self._filled: set[ast.AST] = set()  # what a unit adds to, which is no reading of it
         self._units = [unit for statement, _ in script.statements() for unit in self._of(statement)]
         self._inside: dict[ast.AST, _Unit] = {}
@@ -96,7 +98,7 @@ class _Keeping:
     # -- units ----------------------------------------------------------------------------------------------------
 
     def _of(self, statement: ast.stmt) -> Iterator[_Unit]:
-        if _says_nothing(statement):
+        if _says_nothing(statement) or self._makes_module(statement):
             yield _Unit(statement, ())
             return
         if isinstance(statement, Definition):
@@ -120,6 +122,11 @@ class _Keeping:
             return
         if places:
             yield _Unit(statement, tuple(places))
+
+    def _makes_module(self, statement: ast.stmt) -> bool:
+        """`Attention()`, which is left of what kept it."""
+        made = statement.value if isinstance(statement, ast.Expr) else None
+        return isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id in self._modules
 
     def _defined(self, node: Definition) -> list[Place]:
         """A definition without decorators: what runs it may be hidden in one."""

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 from triage.model.syntax import last_name
 from triage.reduce.text.code.compile_calls import compiled_name
-from triage.reduce.text.code.nodes import FUNCTIONS, bound_name, imported_modules, names_within
+from triage.reduce.text.code.nodes import FUNCTIONS, bound_name, imported_modules
 from triage.reduce.text.code.script import Definition, Function, Script, blocks_of
 
 _LEAVES = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
+
+_FILLS = ("append", "add", "extend", "insert", "setdefault", "discard")
 
 
 def endless_loops(script: Script) -> Iterator[str]:
@@ -83,15 +85,38 @@ def _goes_on(loop: ast.While) -> bool:
     """Whether nothing in a loop can change its test."""
     if isinstance(loop.test, ast.Constant):
         return bool(loop.test.value)
-    inside = [node for statement in loop.body for node in ast.walk(statement)]
-    if any(isinstance(node, ast.Call | ast.Await | ast.NamedExpr) for node in ast.walk(loop.test)):
+    asked = list(ast.walk(loop.test))
+    lengths = [node.func for node in asked if isinstance(node, ast.Call) and ast.unparse(node.func) == "len"]
+    calls = sum(isinstance(node, ast.Call | ast.Await | ast.NamedExpr) for node in asked)
+    if calls > len(lengths):
         return False
-    names = names_within(loop.test)
     # A name that the loop so much as mentions may stand for something that changes.
-    touched = {node.id for node in inside if isinstance(node, ast.Name)}
-    calls = any(isinstance(node, ast.Call) for node in inside)
-    looks_inside = any(isinstance(node, ast.Attribute | ast.Subscript) for node in ast.walk(loop.test))
-    return not names & touched and not (calls and looks_inside)
+    read = _things(loop.test) - {"len"}
+    touched = {thing for statement in loop.body for thing in _things(statement)}
+    if any(_overlap(thing, other) for thing in read for other in touched):
+        return False
+    inside = [node for statement in loop.body for node in ast.walk(statement)]
+    may_change = any(isinstance(node, ast.Call) and not _only_fills(node) for node in inside)
+    looks_inside = bool(lengths) or any(isinstance(node, ast.Attribute | ast.Subscript) for node in asked)
+    return not (may_change and looks_inside)
+
+
+def _things(node: ast.AST) -> set[str]:
+    """The names that are mentioned, each with one attribute where that is read of it: `x`, `self.seen`."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return {f"{node.value.id}.{node.attr}"}
+    if isinstance(node, ast.Name):
+        return {node.id}
+    return {thing for child in ast.iter_child_nodes(node) for thing in _things(child)}
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
+def _only_fills(call: ast.Call) -> bool:
+    """`self.seen.append(x)`: a collection is changed, and nothing else."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _FILLS
 
 
 def _is_left(loop: ast.While | ast.For) -> bool:
