@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from walk_machine import RUNGS, Machine, error, walk_of
@@ -219,9 +221,12 @@ def test_what_is_forgotten_is_as_it_was_before_it_was_found(walk: Make) -> None:
     for each in fields(Findings):
         if each.name not in kept:
             setattr(found, each.name, "found")
+    ended: list[bool] = []
+    way: Any = SimpleNamespace(drop=lambda: ended.append(True))
+    found.way_ahead = way
     found.notes.append("kept")
     found.forget()
-    assert found == replace(fresh, notes=["kept"])
+    assert found == replace(fresh, notes=["kept"]) and ended == [True]
 
 
 @pytest.mark.parametrize(("kind", "asked"), [("exception", True), ("wrong_result", False)])
