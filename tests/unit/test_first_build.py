@@ -32,6 +32,7 @@ class Runner:
 
     ran: list[str] = field(default_factory=list)
     warmed: Callable[[], None] = lambda: None
+    why_slow: str | None = None
 
     def beside(self) -> Any:
         return SimpleNamespace(run=lambda source, timeout: self.ran.append(source))

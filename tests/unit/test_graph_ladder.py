@@ -77,8 +77,22 @@ def test_one_process_at_a_time_confirms_in_the_end(walk: Make) -> None:
     machine = fails_from(4)
     found = begun(walk(machine, jobs=1))
     assert found.heard_of_graph(told(4)) and machine.visited() == ["as_is"]
-    assert found.confirmed()
+    assert not found.is_confirmed()
+    assert found.confirmed() and found.is_confirmed()
     assert machine.visited() == ["as_is", "uncompiled", "aot_eager_decomp_partition"]
+
+
+def test_it_is_confirmed_by_what_has_run_beside_alone(walk: Make) -> None:
+    found = begun(walk(fails_from(4), jobs=2))
+    assert found.heard_of_graph(told(4))
+    found._beside.join()
+    assert found.is_confirmed()
+    found._crowded.append((found.own_rung, found.start))  # to be asked again, alone
+    assert not found.is_confirmed()
+    otherwise = begun(walk(fails_from(1), jobs=2))
+    if otherwise.heard_of_graph(told(4)):
+        otherwise._beside.join()
+        assert not otherwise.is_confirmed()
 
 
 def test_a_boundary_that_was_not_suspected_is_confirmed_too(walk: Make) -> None:

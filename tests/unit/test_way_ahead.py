@@ -13,9 +13,10 @@ import pytest
 from triage.agent import boot
 from triage.culprit.ways_round.changes import Change
 from triage.model.outcome import Outcome
-from triage.model.stage import OutcomeKind
+from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import GO_FILE, go_on
+from triage.stories import ways_round
 from triage.stories.way_ahead import WayAhead
 from triage.stories.ways_round import _name_of, _Trials
 
@@ -100,6 +101,39 @@ def test_its_answer_is_taken_where_nothing_beside_it_may_have_been_in_its_way(
     trials._fails_otherwise = lambda probe: otherwise
     assert trials._asked(CHANGE) is (PASSED if asked else probe)
     assert names == [_name_of(CHANGE) + each for each in asked] and trials.found.way_ahead is None
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "begins"),
+    [
+        ({}, True),
+        ({"symptom": Symptom.HANG}, False),
+        ({"symptom": Symptom.WRONG_RESULT}, False),  # what is asked of it may tell of another operation
+        ({"jobs": 1}, False),
+        ({"device_share": 0.1}, False),
+        ({"is_confirmed": False}, False),
+        ({"spoiled": PASSED}, False),
+        ({"operators": ("shop::scale",)}, False),  # the script is run to check them
+    ],
+)
+def test_it_begins_where_no_other_run_of_the_script_is_to_come(
+    monkeypatch: pytest.MonkeyPatch, otherwise: dict[str, Any], begins: bool
+) -> None:
+    facts = {"symptom": Symptom.EXCEPTION, "jobs": 2, "device_share": 0.0, "is_confirmed": True, "spoiled": None}
+    facts = {**facts, "operators": (), **otherwise}
+    walk = SimpleNamespace(
+        conclusion=lambda: SimpleNamespace(symptom=facts["symptom"]),
+        spoiled=facts["spoiled"],
+        jobs=lambda: facts["jobs"],
+        is_confirmed=lambda: facts["is_confirmed"],
+        start=SimpleNamespace(notes=SimpleNamespace(device_share=facts["device_share"])),
+    )
+    found: Any = SimpleNamespace(walk=walk, way_ahead=None, drop_way_ahead=lambda: None)
+    monkeypatch.setattr(ways_round, "worth_trying", lambda found: True)
+    monkeypatch.setattr(ways_round, "custom_operators", lambda found: facts["operators"])
+    monkeypatch.setattr(ways_round, "_Trials", lambda *_: SimpleNamespace(begun=lambda: "begun"))
+    ways_round.begin_ways_round(found)
+    assert (found.way_ahead == "begun") is begins
 
 
 def test_of_another_change_nothing_is_taken() -> None:

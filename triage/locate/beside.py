@@ -36,6 +36,11 @@ class Beside:
         """Those that were begun and not yet waited for."""
         return tuple(rung for group in self._groups for rung in group.rungs)
 
+    @property
+    def busy(self) -> bool:
+        """Whether something runs."""
+        return any(not group.runs.done() for group in self._groups)
+
     def begin(self, rungs: Sequence[Rung], visit: Visit, cancel: Cancel) -> None:
         """Begin with these rungs, and return. `cancel` ends them as `stop` does."""
         own = Cancel(cancel)

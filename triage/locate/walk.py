@@ -224,13 +224,22 @@ class Walk(Visits):
         self.alone()
         if not self.on_graph or self.spoiled is not None:
             return True
-        below = self.conclusion().passing
-        self.visit([rung for rung in dict.fromkeys((UNCOMPILED, below)) if rung is not None and self._unseen(rung)])
+        self.visit(self._unconfirmed())
         self._drop_standby()
         if not self._told_otherwise():
             return True
         self.on_graph = {}
         return False
+
+    def _unconfirmed(self) -> list[Rung]:
+        below = self.conclusion().passing
+        return [rung for rung in dict.fromkeys((UNCOMPILED, below)) if rung is not None and self._unseen(rung)]
+
+    def is_confirmed(self) -> bool:
+        """Whether `confirmed` would run the script no more: nothing that is begun now is in the way of such a run."""
+        if self._beside.busy or self._crowded or self.refuted:
+            return False
+        return not self.on_graph or not self._unconfirmed()
 
     @property
     def refuted(self) -> bool:

@@ -13,6 +13,7 @@ from triage.locate.ladder import suspect
 from triage.model.stage import Stage
 from triage.probe.staging import knows_instructions
 from triage.stories.findings import Findings
+from triage.trial.runner import ForkServerRunner
 
 BUILD = """\
 import os
@@ -36,8 +37,8 @@ def begin_build_beside_script(found: Findings) -> None:
 
     def build() -> None:
         runner.warmed()
-        if not found.walk.compiles():
-            _build(found, nice=0)
+        if runner.why_slow is None and not found.walk.compiles():
+            _build(runner, nice=0)
 
     threading.Thread(target=build, daemon=True).start()
 
@@ -52,10 +53,9 @@ def begin_build_for_cpu(found: Findings) -> None:
     if runner is None or signature is None or signature.is_of_gpu_alone or not first.notes.device_share:
         return
     if suspect(signature, first.outcome) is Stage.INDUCTOR:
-        threading.Thread(target=_build, args=(found,), kwargs={"nice": 19}, daemon=True).start()
+        threading.Thread(target=_build, args=(runner,), kwargs={"nice": 19}, daemon=True).start()
 
 
-def _build(found: Findings, *, nice: int) -> None:
+def _build(runner: ForkServerRunner, *, nice: int) -> None:
     """Until it is built, or the runner's end ends it."""
-    assert found.runner is not None
-    found.runner.beside().run(BUILD.format(nice=nice), timeout=BUILD_SECONDS)
+    runner.beside().run(BUILD.format(nice=nice), timeout=BUILD_SECONDS)

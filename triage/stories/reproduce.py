@@ -232,7 +232,12 @@ def _with_threads(
     made, again = found.reproduced, _Reproduction(found, conclusion, runner)
     assert made is not None
     first.news.verified(made.source)  # it is one, if a long one
-    again.reduce()
+    try:
+        again.reduce()
+    except (InterruptedReductionError, BrokenReductionError) as ended:
+        if ended.best is None or not ended.best.verified:
+            ended.best = made
+        raise
     if found.reproduced is not None and found.reproduced.verified:
         return again
     found.reproduced, found.reproducer_note = made, None

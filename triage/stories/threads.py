@@ -18,7 +18,7 @@ from triage.stories.findings import Findings
 from triage.trial.runner import ForkServerRunner
 from triage.trial.share import share_of
 
-NEEDED = "It needs more than one thread: with one (OMP_NUM_THREADS=1) it passes. It was reduced with as many as the script has."
+NEEDED = "It needs more than one thread: with one (OMP_NUM_THREADS=1) it passes."
 
 
 def needed(found: Findings, problem: Problem, runner: ForkServerRunner, oracle: Oracle) -> bool:

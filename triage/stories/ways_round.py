@@ -64,7 +64,7 @@ from triage.stories.ways_judged import (
     was_late,
     what_to_say,
 )
-from triage.stories.whose_code import own_code, what_to_mend
+from triage.stories.whose_code import custom_operators, own_code, what_to_mend
 
 NAME = "workaround.patch"
 MOST_RUNS = 4
@@ -85,11 +85,14 @@ def begin_ways_round(found: Findings) -> None:
     """Begin the run of the change that comes first by what is known, beside what is still asked of the reproducer.
 
     Not where runs of the script are one at a time, or do not end, nor where values decide: the operation may turn out another.
+    And not before the script has confirmed what its graph told: two runs of it may be in each other's way.
     """
     walk, conclusion = found.walk, found.walk.conclusion()
     steady = conclusion.symptom in (Symptom.EXCEPTION, Symptom.CRASH) and walk.spoiled is None
-    alone = walk.jobs() < 2 or walk.start.notes.device_share > 0
-    if steady and not alone and worth_trying(found):
+    alone = walk.jobs() < 2 or walk.start.notes.device_share > 0 or not walk.is_confirmed()
+    if (
+        steady and not alone and worth_trying(found) and not custom_operators(found)
+    ):  # they are checked in a run of the script
         found.drop_way_ahead()
         found.way_ahead = _Trials(found, conclusion).begun()
 

@@ -47,6 +47,7 @@ def _check(found: Findings) -> None:
     if not names:
         return
     session = found.session
+    found.drop_way_ahead()
     found.walk.alone()
     with session.timed("opcheck"):
         probe = found.walk.ask(
