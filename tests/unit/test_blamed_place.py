@@ -14,6 +14,7 @@ from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageR
 from triage.model.stage import Stage, Symptom
 from triage.report.facts import facts
 from triage.report.formats import html
+from triage.report.wording import another_on_that_line
 from triage.stories.blamed_place import with_module
 
 M = meta(4)
@@ -94,3 +95,22 @@ def test_the_report_names_it(more: int, says: str) -> None:
     )
     told = ("Module", f"`layers.1.act (ReLU)`{says}")
     assert told in facts(report) and told in html._facts(report)
+
+
+@pytest.mark.parametrize(
+    ("operation", "line", "says"),
+    [
+        (f"aten.argmin ({LINE})", LINE, " in the reproducer; on that line aten.argmin"),
+        (f"aten.relu ({LINE})", LINE, ""),
+        (f"aten.argmin ({LINE})", "net.py:20 in forward: return torch.relu(x)", ""),
+        ("aten.argmin", LINE, ""),
+        (None, LINE, ""),
+    ],
+)
+def test_where_the_line_does_another_operation_than_the_reproducer_the_terminal_tells_both(
+    operation: str | None, line: str, says: str
+) -> None:
+    accuracy = {"first_diverging": operation and {"operation": operation}}
+    signature = SimpleNamespace(user_line=line)
+    report: Any = SimpleNamespace(accuracy=accuracy, culprit=RELU, signature=signature)
+    assert another_on_that_line(report) == says

@@ -59,7 +59,7 @@ def _panel(done: RunResult) -> Any:
 
 def _facts(done: RunResult) -> Iterator[tuple[str, str]]:
     from triage.model.report import COMPILES_NOTHING
-    from triage.report.wording import modules_alike, workarounds_of_each
+    from triage.report.wording import another_on_that_line, modules_alike, workarounds_of_each
 
     report = done.report
     if report.known_cause is not None:
@@ -79,7 +79,8 @@ def _facts(done: RunResult) -> Iterator[tuple[str, str]]:
     for check in report.operator_checks[:4]:
         yield "opcheck", _opcheck(check)
     if report.culprit is not None and report.culprit.op:
-        yield "operation", report.culprit.op + (f" ({report.culprit.subsystem})" if report.culprit.subsystem else "")
+        part_of = f" ({report.culprit.subsystem})" if report.culprit.subsystem else ""
+        yield "operation", report.culprit.op + part_of + another_on_that_line(report)
     part = report.subsystem
     if (
         part is not None

@@ -73,6 +73,16 @@ def modules_alike(culprit: Culprit) -> str:
     )
 
 
+def another_on_that_line(report: TriageReport) -> str:
+    """What follows the operation of the reproducer where the line that is told does another, with which values differ first."""
+    told = str(((report.accuracy or {}).get("first_diverging") or {}).get("operation") or "")
+    operation, _, place = told.partition(" (")
+    if not place or report.culprit is None or operation == report.culprit.op:
+        return ""
+    line = report.signature.user_line if report.signature is not None else None
+    return f" in the reproducer; on that line {operation}" if line and place == f"{line})" else ""
+
+
 def workarounds(report: TriageReport) -> list[tuple[str, tuple[str, ...]]]:
     """What makes the failure go away and is not among the ways round, by what was run with it."""
     names = ("the script itself", "the reproducer alone")
