@@ -13,7 +13,8 @@ from triage.environments.machine import usable_cores
 from triage.judge.judgement import Oracle
 from triage.model.stage import Verdict
 from triage.reduce.failing_comparison import PassingGraphs
-from triage.reduce.interface import UNREDUCED, Problem
+from triage.reduce.interface import Problem
+from triage.stories.blame import passes_here
 from triage.stories.findings import Findings
 from triage.trial.runner import ForkServerRunner
 from triage.trial.share import share_of
@@ -27,12 +28,12 @@ def needed(found: Findings, problem: Problem, runner: ForkServerRunner, oracle: 
     Then candidates have as many as the script from here on.
     """
     made = found.reproduced
-    if made is None or not made.verified or made.prints or made.engine != UNREDUCED or usable_cores() < 2:
+    if made is None or not made.verified or made.prints or usable_cores() < 2:
         return False
     emit, budget = found.session.emit, share_of(found.session.clock, made.seconds, made.slowest)
     inquiry = Inquiry(problem.rung, runner, made.oracle or oracle, budget, emit, seconds_of(made.slowest))
     with runner.comparing(None) if made.case == "source" else nullcontext():
-        if inquiry.verdict(made.source) is not Verdict.NO_FAILURE:
+        if not passes_here(made, inquiry):
             return False
         emit("engine_step", text="asking whether it needs more than one thread")
         runner.with_threads()
