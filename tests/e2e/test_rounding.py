@@ -1,4 +1,4 @@
-"""A check of the program's own that rounding fails, in ways that look like more: nobody is blamed."""
+"""A check of the program's own that rounding fails, in ways that look like more: nobody is blamed. And one that it does not."""
 
 from __future__ import annotations
 
@@ -55,3 +55,41 @@ def test_it_is_rounding(tmp_path: Path, source: str, words: str) -> None:
     verdict = found["verdict"]
     assert (verdict["stage"], verdict["symptom"]) == ("none", "rounding")
     assert any(words in note for note in found["notes"])
+
+
+KEPT_PRECISE = """
+import torch
+
+torch.manual_seed(0)
+first = torch.nn.Linear(16, 16)
+head = torch.nn.Parameter(torch.randn(4, 16))
+
+
+def scores(x):
+    hidden = torch.tanh(first(x))
+    with torch.autocast("cpu", enabled=False):
+        return hidden.float() @ head.T
+
+
+def gradient(call, x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = torch.logsumexp(call(x), 1).sum()
+    return torch.autograd.grad(loss, head)[0]
+
+
+x = torch.randn(64, 16)
+want, got = gradient(scores, x), gradient(torch.compile(scores), x)
+assert (want - got).abs().max() < 1e-5, "the head's gradient is not that of float32"
+"""
+
+
+def test_a_backward_pass_that_is_cast_as_the_call_was_is_no_rounding(tmp_path: Path) -> None:
+    """pytorch#179804: beside what eager computes in bfloat16, its own rounding explains as much."""
+    command = Command(tmp_path)
+    done = command("run", "--reproducer-only", "--out", "out", command.script(KEPT_PRECISE))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = command.report()
+    assert (found["verdict"]["stage"], found["verdict"]["symptom"]) == ("aot_autograd", "wrong_result")
+    assert any("backward_pass_autocast" in note for note in found["notes"])
+    assert found["reproducer"]["verified"] and found["reproducer"]["ops"] == 1
+    assert "@" in (tmp_path / "out" / "repro.py").read_text()

@@ -185,9 +185,13 @@ def test_what_the_budget_did_not_reach_says_so():
 def test_of_a_failure_above_inductor_only_what_is_above_it_is_asked():
     assert {switch.part for switch in switches_for("aot_eager_decomp_partition")} == {
         "decomposition",
+        "casts of the backward pass",
         "common subexpressions",
     }
-    assert [switch.part for switch in switches_for("aot_eager")] == ["py_impl decomposition"]
+    assert [switch.part for switch in switches_for("aot_eager")] == [
+        "py_impl decomposition",
+        "casts of the backward pass",
+    ]
     assert switches_for("eager") == ()
 
 

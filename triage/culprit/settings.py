@@ -71,12 +71,13 @@ def among(cures: Sequence[Setting], changes: Sequence[str]) -> tuple[Setting, ..
 class Switch:
     """One row: a part of the compiler, and the option that turns it off, or makes it work another way, if there is one.
 
-    `counted`: the agent counts how often it is applied, and can stop after any application (`agent/warm/parts.py`).
-    `within` names the wider parts that hold this one. `also` are options that go with it where the torch has them.
-    `cost` None: for finding out, and nothing for a program. `needs` is a pattern: what a script has for which this says
-    something. `modes` are those of torch.compile that set the option whatever the configuration says, each with the mode
-    that only lacks it. `accepted`: it says nothing of a kernel that the C++ compiler refuses to read. `dear`: its first use
-    has headers compiled anew, so it is asked of a suspect only. `late`: asked where nothing else was found.
+    `counted`: the agent counts how often it is applied, and can stop after any application (`agent/warm/parts.py`). `within`
+    names the wider parts that hold this one. `also` are options that go with it where the torch has them. `cost` None: for
+    finding out, and nothing for a program. `needs` is a pattern: what a script has for which this says something. `begins` is
+    the lowest rung that has the part, where the module's others begin later. `modes` are those of torch.compile that set the
+    option whatever the configuration says, each with the mode that only lacks it. `accepted`: it says nothing of a kernel
+    that the C++ compiler refuses to read. `dear`: its first use has headers compiled anew, so it is asked of a suspect only.
+    `late`: asked where nothing else was found.
     """
 
     part: str
@@ -88,6 +89,7 @@ class Switch:
     within: tuple[str, ...] = ()
     also: tuple[tuple[str, Any], ...] = ()
     needs: str = ""
+    begins: Stage | None = None
     modes: tuple[tuple[str, str], ...] = ()
     accepted: bool = False
     dear: bool = False
@@ -117,6 +119,10 @@ REALIZED = (("realize_cpu_acc_reads_threshold", 0), ("realize_reads_threshold", 
 RANDOM = r"dropout|_like\(|bernoulli|multinomial|normal_|uniform_|exponential_|random_|\brrelu"
 PLAIN_COMPILE = (("cpp_cache_precompile_headers", False),)
 
+# With the casts of the call (https://github.com/pytorch/pytorch/issues/179804); eager's backward pass has those around it.
+BACKWARD_CASTS = Switch(
+    "casts of the backward pass", AOT, "backward_pass_autocast", "off", GENTLE, needs=r"autocast", begins=Stage.AOT_AUTOGRAD
+)
 # Wider parts first, then the most telling.
 SWITCHES = (
     Switch("pre_grad_passes", counted=True),
@@ -138,6 +144,7 @@ SWITCHES = (
     Switch("buffer reuse", option="allow_buffer_reuse", value=False, cost=SLOWER, within=LOWERINGS),
     Switch("in-place buffers", option="inplace_buffers", value=False, cost=SLOWER, within=LOWERINGS),
     Switch("loop ordering", option="pick_loop_orders", value=False, cost=SLOWER, within=LOWERINGS),
+    BACKWARD_CASTS,
     Switch("common subexpressions", AOT, "cse", False, GENTLE),
     Switch("constant folding", option="joint_graph_constant_folding", value=False, cost=GENTLE,
            within=("joint_graph_passes",)),
@@ -183,7 +190,7 @@ def switches_for(failing: str) -> tuple[Switch, ...]:
     return tuple(
         switch
         for switch in SWITCHES
-        if stages.index(BEGINS[switch.module]) <= place <= stages.index(ENDS.get(switch.module, stages[-1]))
+        if stages.index(switch.begins or BEGINS[switch.module]) <= place <= stages.index(ENDS.get(switch.module, stages[-1]))
     )
 
 

@@ -111,7 +111,7 @@ def _look_behind(found: Findings) -> None:
 
 def _check_comparison(found: Findings) -> None:
     """Where a check of the script's own fails, or a graph dies of another's value: which value is wrong, or is it rounding?"""
-    from triage.stories import rounding_doubts  # with all the engines
+    from triage.stories import backward_casts, rounding_doubts  # with all the engines
 
     if comparing.worth_checking(found.walk):
         with found.session.timed("compare"):
@@ -119,6 +119,7 @@ def _check_comparison(found: Findings) -> None:
         doubt_rounding(found)
         with found.session.timed("compare"):
             rounding_doubts.doubt_operations(found)
+            backward_casts.doubt_casts(found)
             rounding_doubts.trace_back(found)
     elif wrong_before.worth_looking(found.walk):
         with found.session.timed("compare"):

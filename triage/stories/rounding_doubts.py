@@ -80,7 +80,7 @@ def _alone(
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
     whole = observed(Candidate(_returning_changes(case), _form_of(of)), runner)
     apart, names = _apart(_forward(whole.case))
-    result = _run(found, Candidate(apart, VALUES), Comparison(own_check=True)) if names else None  # small ones, too
+    result = run_compared(found, Candidate(apart, VALUES), Comparison(own_check=True)) if names else None  # small ones, too
     # What it shares memory with is another here, where all that it gives is returned.
     wrongs = [wrong for wrong in result.notes.wrongs if wrong.kind != "aliasing"] if result is not None else []
     differing: tuple[Candidate, CandidateResult] | None = None
@@ -103,7 +103,7 @@ def _alone(
                 f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {of.graph}. "
                 f"With eager's result in its place {left} what eager gives."
             )
-            return GuiltyOperation(_wrong(probe, told), _forward(alone.case), note)
+            return GuiltyOperation(shown_wrong(probe, told), _forward(alone.case), note)
     return None
 
 
@@ -121,11 +121,11 @@ def _forward(case: GraphCase) -> GraphCase:
 
 def _has_wrong_gradient(found: Findings, alone: Candidate) -> bool:
     """Whether an operation gives a wrong gradient by itself: then that is what is wrong, whatever else it gives."""
-    result = _run(found, alone, Comparison(gradients=True, own_check=True)) if alone.case.backward else None
+    result = run_compared(found, alone, Comparison(gradients=True, own_check=True)) if alone.case.backward else None
     return result is not None and any(wrong.direction == "backward" for wrong in result.notes.wrongs)
 
 
-def _wrong(probe: Probe, told: WrongResult) -> Probe:
+def shown_wrong(probe: Probe, told: WrongResult) -> Probe:
     """The comparing run with that value as the wrong one; a script that raises nothing fails by it."""
     notes = replace(probe.notes, wrongs=(told,), rounding=None)
     passed = replace(probe.outcome, kind=OutcomeKind.OK) if is_comparison(probe.outcome) else probe.outcome
@@ -297,7 +297,7 @@ def _made(case: GraphCase, names: list[str], wrong: WrongResult) -> GraphNode | 
 
 def _differing(found: Findings, whole: Candidate) -> tuple[Candidate, CandidateResult] | None:
     """The graph, so as it can be compared, and the run in which it differs from eager as a whole; None where it does not."""
-    result = _run(found, whole)
+    result = run_compared(found, whole)
     if result is None:
         return None
     if whole.form.reference and needs_its_dtype(result):
@@ -313,14 +313,15 @@ def _differing(found: Findings, whole: Candidate) -> tuple[Candidate, CandidateR
 def _agrees_without(found: Findings, whole: Candidate, differs: CandidateResult, node: GraphNode) -> bool:
     """Whether the graph that differs from eager does not where it is given eager's result of this operation."""
     rest = whole.maybe(Cut(frozenset([node.name])))
-    agrees = _run(found, rest) if rest is not None else None
+    agrees = run_compared(found, rest) if rest is not None else None
     if agrees is None or agrees.outcome.failed:
         return False
     left = agrees.notes.rounding
     return differs.outcome.failed or not (left is not None and left.far)
 
 
-def _run(found: Findings, candidate: Candidate, comparison: Comparison | None = None) -> CandidateResult | None:
+def run_compared(found: Findings, candidate: Candidate, comparison: Comparison | None = None) -> CandidateResult | None:
+    """What a candidate does, compared with eager, on the rung that shows the failure; None where it is none."""
     conclusion, runner = found.walk.conclusion(), found.runner
     assert runner is not None
     rung = rung_that_shows(conclusion, found.walk.evidence).name if conclusion.failing is not None else AS_IS
