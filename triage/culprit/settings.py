@@ -121,7 +121,13 @@ PLAIN_COMPILE = (("cpp_cache_precompile_headers", False),)
 
 # With the casts of the call (https://github.com/pytorch/pytorch/issues/179804); eager's backward pass has those around it.
 BACKWARD_CASTS = Switch(
-    "casts of the backward pass", AOT, "backward_pass_autocast", "off", GENTLE, needs=r"autocast", begins=Stage.AOT_AUTOGRAD
+    "casts of the backward pass",
+    AOT,
+    "backward_pass_autocast",
+    "off",
+    GENTLE,
+    needs=r"autocast",
+    begins=Stage.AOT_AUTOGRAD,
 )
 # Wider parts first, then the most telling.
 SWITCHES = (
@@ -144,12 +150,12 @@ SWITCHES = (
     Switch("buffer reuse", option="allow_buffer_reuse", value=False, cost=SLOWER, within=LOWERINGS),
     Switch("in-place buffers", option="inplace_buffers", value=False, cost=SLOWER, within=LOWERINGS),
     Switch("loop ordering", option="pick_loop_orders", value=False, cost=SLOWER, within=LOWERINGS),
-    BACKWARD_CASTS,
     Switch("common subexpressions", AOT, "cse", False, GENTLE),
     Switch("constant folding", option="joint_graph_constant_folding", value=False, cost=GENTLE,
            within=("joint_graph_passes",)),
     Switch("layout optimization", option="layout_optimization", value=False, cost=GENTLE, needs=r"conv"),
     Switch("precision casts", option="emulate_precision_casts", value=True, cost=SLOWER, needs=r"float16|half\b"),
+    BACKWARD_CASTS,
     Switch("random numbers", option="fallback_random", value=True, cost=GENTLE, needs=RANDOM),
     Switch("comprehensive padding", option="comprehensive_padding", value=False, cost=GENTLE, needs=ON_CUDA),
     Switch("shape padding", option="shape_padding", value=False, cost=GENTLE, needs=ON_CUDA),
@@ -187,11 +193,9 @@ def switches_for(failing: str) -> tuple[Switch, ...]:
     """The rows that say something about the backend that fails."""
     stages = [rung.stage for rung in LADDER]
     place = next((place for place, rung in enumerate(LADDER) if rung.name == failing), -1)
-    return tuple(
-        switch
-        for switch in SWITCHES
-        if stages.index(switch.begins or BEGINS[switch.module]) <= place <= stages.index(ENDS.get(switch.module, stages[-1]))
-    )
+    begins = {switch: stages.index(switch.begins or BEGINS[switch.module]) for switch in SWITCHES}
+    ends = {switch: stages.index(ENDS.get(switch.module, stages[-1])) for switch in SWITCHES}
+    return tuple(switch for switch in SWITCHES if begins[switch] <= place <= ends[switch])
 
 
 def without_caches() -> tuple[Setting, ...]:

@@ -80,7 +80,8 @@ def _alone(
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
     whole = observed(Candidate(_returning_changes(case), _form_of(of)), runner)
     apart, names = _apart(_forward(whole.case))
-    result = run_compared(found, Candidate(apart, VALUES), Comparison(own_check=True)) if names else None  # small ones, too
+    small_too = Comparison(own_check=True)
+    result = run_compared(found, Candidate(apart, VALUES), small_too) if names else None
     # What it shares memory with is another here, where all that it gives is returned.
     wrongs = [wrong for wrong in result.notes.wrongs if wrong.kind != "aliasing"] if result is not None else []
     differing: tuple[Candidate, CandidateResult] | None = None
