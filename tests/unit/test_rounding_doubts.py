@@ -277,6 +277,23 @@ def test_else_it_is_told_as_it_is(tmp_path: Path, compiler: Compiler, wrong: Wro
     assert found.walk.checked.notes.wrongs == (wrong,) and (found.alone, found.traced) == (None, "")
 
 
+class NotANumber(Compiler):
+    """Its `floor_divide` gives another thing than eager's NaN."""
+
+    def __init__(self) -> None:
+        super().__init__(nan=True)
+
+    def look(self, source: str, file: str) -> str:
+        return json.dumps([[[1.0] * 4, [float("nan")] * 4, [9] * 4], []])
+
+
+def test_a_number_that_was_made_of_a_nan_is_traced_back_to_that(tmp_path: Path) -> None:
+    found = traced(tmp_path, NotANumber(), replace(NAN, kind="values"))
+    (told,) = found.walk.checked.notes.wrongs
+    assert (told.item, told.kind) == ("result of aten.floor_divide", "nan")
+    assert [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
+
+
 GRADIENT = replace(NAN, item="gradient of w", direction="backward")
 TRAINING = case(
     [

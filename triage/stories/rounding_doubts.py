@@ -68,17 +68,19 @@ def doubted(found: Findings, probe: Probe, besides: Sequence[WrongResult] = ()) 
     if case is None:
         return None
     left = "what else that graph gives is" if besides else "that graph gives"
-    return _alone(found, probe, case, rounding, left)
+    return _alone(found, probe, _seen(found, case, rounding), rounding, left)
+
+
+def _seen(found: Findings, case: GraphCase, of: WrongResult | Rounding) -> Candidate:
+    """The graph with what its operations return in eager."""
+    return observed(Candidate(_returning_changes(case), _form_of(of)), found.runner)
 
 
 def _alone(
-    found: Findings, probe: Probe, case: GraphCase, of: WrongResult | Rounding, left: str
+    found: Findings, probe: Probe, whole: Candidate, of: WrongResult | Rounding, left: str
 ) -> GuiltyOperation | None:
-    """The operation of the case by which the call of this value differs. `left`: what of it agrees without, as words."""
-    runner = found.runner
-    assert runner is not None
+    """The operation of the graph by which the call of this value differs. `left`: what of it agrees without, as words."""
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
-    whole = observed(Candidate(_returning_changes(case), _form_of(of)), runner)
     apart, names = _apart(_forward(whole.case))
     small_too = Comparison(own_check=True)
     result = run_compared(found, Candidate(apart, VALUES), small_too) if names else None
@@ -177,7 +179,7 @@ def doubt_the_rest(found: Findings, probe: Probe, besides: Sequence[WrongResult]
 
 
 def trace_back(found: Findings) -> None:
-    """Where a check fails by a NaN, an infinity, a whole number or a gradient: take the operation that it comes of.
+    """Where a check fails by a NaN, an infinity, a whole number, a gradient or what was made of such: take what it comes of.
 
     What others make of a wrong number may be wrong in another way (0 * inf, `isfinite`), so the one to blame would be told as
     another failure when it is asked alone.
@@ -199,13 +201,20 @@ def trace_silent(found: Findings) -> None:
 
 def _traced(found: Findings, probe: Probe) -> GuiltyOperation | None:
     wrong = probe.notes.wrong
-    if wrong is None or found.alone is not None or found.runner is None or not _may_follow(wrong):
+    if wrong is None or found.alone is not None or found.runner is None:
+        return None
+    if not _may_follow(wrong) and (wrong.kind != "values" or wrong.direction == "backward"):
         return None
     cases = read_graphs([path for path in probe.graphs if path.name == wrong.file]).cases
     case = next((case for case in cases if 1 < len(case.nodes) <= MOST), None)
     if case is not None and wrong.direction == "backward":
         case = replace(case, backward=True)
-    alone = _alone(found, probe, case, wrong, "that graph gives") if case is not None else None
+    if case is None:
+        return None
+    whole = _seen(found, case, wrong)
+    if not (_may_follow(wrong) or _meets_no_number(whole.case)):
+        return None
+    alone = _alone(found, probe, whole, wrong, "that graph gives")
     alike = alone is not None and _looks(alone.probe.notes.wrong) == _looks(wrong)
     if alone is None or (alike and wrong.direction == "forward"):  # a search for the same finds it by itself
         return None
@@ -219,6 +228,15 @@ def _may_follow(wrong: WrongResult) -> bool:
     if wrong.direction == "backward":
         return wrong.kind in ("nan", "inf", "values")
     return _looks(wrong) in (("nan", True), ("inf", True), ("values", False))
+
+
+def _meets_no_number(case: GraphCase) -> bool:
+    """Whether a value inside is NaN or infinite in eager: what is wrong of it is another number behind `isnan` or `where`."""
+
+    def holds(data: object) -> bool:
+        return any(map(holds, data)) if isinstance(data, list) else isinstance(data, str)
+
+    return any(holds(node.data) for node in case.nodes)
 
 
 def _looks(wrong: WrongResult | None) -> tuple[str, bool] | None:
