@@ -56,7 +56,8 @@ def passes_alone(wrong: WrongResult | None, besides: Sequence[WrongResult] = ())
         return f"Graph {wrong.graph} is wrong in the program and gives by itself what eager gives, so {reduced}"
     return (
         f"Call {wrong.call} of graph {wrong.graph} is wrong in the program; by itself, compiled anew, the graph gives what "
-        f"eager gives. So the failure needs what was compiled for an earlier call, or memory that inputs share, and {reduced}"
+        "eager gives. Most likely the failure needs what was compiled for an earlier call, or memory that inputs share; so "
+        f"{reduced}"
     )
 
 
