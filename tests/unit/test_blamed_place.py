@@ -15,7 +15,7 @@ from triage.model.stage import Stage, Symptom
 from triage.report.facts import facts
 from triage.report.formats import html
 from triage.report.wording import another_on_that_line
-from triage.stories.blamed_place import with_module
+from triage.stories.blamed_place import line_to_blame, with_module
 
 M = meta(4)
 RELU = Culprit("aten.relu", "0/0", "lowerings")
@@ -40,12 +40,19 @@ def found(*kept: GraphNode, nodes: list[GraphNode] = LAYERS, **rest: Any) -> Any
     reduced = case([tensor("x", 4)], list(kept), kept[-1].name) if kept else None
     facts = {"diverging": None, "given_wrong": None, "first_wrong": None, **rest}
     whole = case([tensor("x", 4)], nodes, nodes[-1].name)
+    facts = {"any_operation": False, **facts}
     return SimpleNamespace(reproduced=SimpleNamespace(graph=reduced, verified=3), cases=(whole,), **facts)
 
 
 def test_of_several_modules_that_do_the_same_on_a_line_it_is_told_how_many_there_are() -> None:
     told = with_module(RELU, found(LAYERS[2]), LINE)
     assert told == replace(RELU, module="layers.1.act (ReLU)", modules_alike=2)
+
+
+def test_where_any_operation_would_do_neither_line_nor_module_is_told_for_it() -> None:
+    there = found(LAYERS[1], diverging=None, given_wrong=None, first_wrong=None, any_operation=True)
+    assert line_to_blame(there) is None
+    assert with_module(RELU, there, LAYERS[1].where) is RELU
 
 
 def test_where_a_wrong_value_begins_is_one_module() -> None:

@@ -67,6 +67,28 @@ def test_values_that_were_not_asked_about_are_not_said_not_to_matter() -> None:
     assert "the floating-point inputs are not all ones" in needed
 
 
+@pytest.mark.parametrize("only", [True, False])
+def test_whether_another_operation_fails_as_well(only: bool) -> None:
+    told = answered(GRAPH, lambda source: "relu" in source or not only)
+    assert told.any_operation is not only
+    assert any("torch.tanh" in text for text in told.indifferent) is not only
+    assert not any("operation" in each.condition for each in told.conditions)
+
+
+@pytest.mark.parametrize(
+    ("graph", "form"),
+    [
+        (GRAPH, Form(check="values")),  # what it gives is what is wrong
+        (case([tensor("x", 4)], [node("y", ".add_", "%x", 1, out=meta(4))], "%y"), None),
+        (case([tensor("x", 4, dtype="int64")], [node("y", "torch.neg", "%x", out=meta(4, dtype="int64"))], "%y"), None),
+        (case([tensor("x", 4)], [*GRAPH.nodes, node("z", "torch.sin", "%y", out=meta(4))], "%z"), None),
+    ],
+)
+def test_where_the_operation_matters_or_no_other_fits_it_is_not_asked(graph: GraphCase, form: Form | None) -> None:
+    rows = ask(graph, form, inquiry(failing(lambda _: True))).rows
+    assert "another operation" not in {row.setting for row in rows}
+
+
 def test_a_batch_of_one():
     batch = case([tensor("x", 9, 4)], [node("y", "torch.relu", "%x", out=meta(9, 4))], "%y")
     rows, needed, _ = asked(batch, lambda source: not re.search(r"\b1, 4\b", source))

@@ -50,6 +50,13 @@ def test_the_operation_in_whose_decomposition_it_was_raised():
     assert cut_short == replace(found, detail="the reproducer holds aten.lerp, aten.real")
 
 
+def test_an_operation_in_whose_place_any_other_one_fails_is_not_named():
+    left = case([tensor("x", 4)], [op("a", "torch.pow", "%x", 1, out=meta(4))], "a")
+    found = culprit_of(concluded(), left, None, Clues(any_operation=True))
+    assert found.op is None
+    assert found.detail.startswith("none: with another one in the place of aten.pow")
+
+
 def test_of_what_was_cut_short_the_last_is_named_only_where_all_else_leads_to_it():
     first, last = op("a", "torch.remainder", "%x", 7.0, out=meta(4)), op("b", "torch.relu", "%x", out=meta(4))
     apart = case([tensor("x", 4)], [first, last], "a", "b")

@@ -16,20 +16,23 @@ from triage.culprit.guards import ANEW, GUARDS
 from triage.culprit.inquiry import Inquiry
 from triage.culprit.ways_round.spellings import CONTIGUOUS, Spelling, in_another_dtype
 from triage.judge.judgement import CandidateResult, RefusedError
-from triage.model.graphcase import GraphCase
+from triage.model import trees
+from triage.model.effects import mutated
+from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.report import AblationRow, Condition, SubsystemSearch
-from triage.reduce.graph.edits import Edit
+from triage.reduce.graph.edits import Edit, checked
 from triage.reduce.graph.passes import autograd, storage
 from triage.reduce.graph.passes.devices import MoveTo, gpu_of
 from triage.reduce.graph.passes.dtypes import ChangeDtype
 from triage.reduce.graph.passes.extents import Resize
 from triage.reduce.graph.passes.fills import filled
 from triage.reduce.graph.passes.proposal import ChangeInput, tensors
-from triage.reduce.graph.slices import is_floating
+from triage.reduce.graph.slices import is_floating, prune
 from triage.reduce.printing.body import is_random
 from triage.reduce.printing.printer import Form, print_if_possible
 
 MOST_EXTENTS = 2
+ANOTHER, OTHERS = "another operation", ("torch.tanh", "torch.sin")  # smooth ones that every backend has
 FIRST = "the size of the first dimension"  # of most programs the batch
 _WIDER = {
     False: ("float32", "float64"),
@@ -69,8 +72,31 @@ class Size(Question):
     where: str = ""
 
 
-def questions_of(case: GraphCase) -> Iterator[Question]:
-    """What is asked of this graph, the most telling first."""
+@dataclass(frozen=True)
+class AnotherOperation:
+    """Another function of one tensor in the place of the only operation: of the first floating-point one that it reads."""
+
+    target: str
+
+    @property
+    def what(self) -> str:
+        return f"{self.target} instead"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        (node,) = case.nodes
+        floating = [item for item in tensors(case) if item.meta is not None and is_floating(item.meta.dtype)]
+        read = next((item for item in floating if item.name in node.reads), None)
+        if read is None or node.target == self.target or mutated(node):
+            raise RefusedError("it has no such operand, is that one, or is there for what it changes")
+        other = GraphNode(node.name, "call_function", self.target, [trees.ref(read.name)], out=[read.meta])
+        return checked(case, prune(replace(case, nodes=(other,), outputs=(trees.ref(node.name),))))
+
+
+def questions_of(case: GraphCase, form: Form | None = None) -> Iterator[Question]:
+    """What is asked of this graph, the most telling first. `form`: how it fails; its operation matters to what it gives."""
+    if len(case.nodes) == 1 and (form is None or form.check == "exception"):
+        ways = tuple((AnotherOperation(target),) for target in OTHERS)
+        yield Question(ANOTHER, ways, "", f"the operation (`{OTHERS[0]}` fails as well)")
     yield from _devices(case)
     yield from _dtypes(case)
     yield from _sizes(case)
@@ -200,11 +226,12 @@ class Answered:
     conditions: tuple[Condition, ...]
     indifferent: tuple[str, ...]
     spellings: tuple[Spelling, ...]  # with which it passes
+    any_operation: bool = False  # whether it fails with another one in the place of the only one
 
 
 def ask(case: GraphCase, form: Form | None, inquiry: Inquiry) -> Answered:
     """Ask them of a graph that fails."""
-    questions = list(questions_of(case))
+    questions = list(questions_of(case, form))
     answers: dict[Question, AblationRow] = {}
     for way in range(max((len(question.ways) for question in questions), default=0)):
         texts = {
@@ -227,7 +254,8 @@ def ask(case: GraphCase, form: Form | None, inquiry: Inquiry) -> Answered:
         }
     spellings = [each.spelling for each, outcome in outcomes.items() if outcome == "ok" and each.spelling is not None]
     gentle_first = sorted(spellings, key=lambda spelling: spelling.rounds)
-    return Answered(rows, tuple(needed(outcomes)), tuple(varied(outcomes)), tuple(gentle_first))
+    unspecific = any(each.setting == ANOTHER and outcome == "same_failure" for each, outcome in outcomes.items())
+    return Answered(rows, tuple(needed(outcomes)), tuple(varied(outcomes)), tuple(gentle_first), unspecific)
 
 
 _NONE = AblationRow("", "not_run")
@@ -255,7 +283,7 @@ def needed(outcomes: dict[Question, str]) -> Iterator[Condition]:
     for question, outcome in outcomes.items():
         if isinstance(question, Size):
             yield from _bound(question, outcome, outcomes)
-        elif outcome == "ok":
+        elif outcome == "ok" and question.needed:
             yield Condition(question.needed, f"{question.how or f'with {question.setting}'} it passes")
 
 

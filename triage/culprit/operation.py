@@ -115,6 +115,7 @@ class Clues:
     through: str | None = None
     given: GivenWrong | None = None  # the wrong value that the failure comes of; or one that only rounds otherwise
     fake: FakeWrong | None = None  # the operation whose fake result, not eager's, the failure was seen to come of
+    any_operation: bool = False  # with another one in the place of the only one that is left it fails as well
     minimal: bool = True  # nothing can go from the reproducer: it needs what it holds
     # Not where a text was reduced, whose own check shows a wrong result, nor where a pass of the program's own fails, to which
     # the whole graph is given: the graph's order tells nothing then.
@@ -159,6 +160,10 @@ def _operator(target: str) -> str:
 def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: RaisedException | None) -> Culprit | None:
     """Of the operations that the reduction left: the only one, else the most certain clue first, else the most telling."""
     targets = operators_of(reduced)
+    if len(targets) == 1 and clues.any_operation:
+        return replace(
+            unnamed, detail=f"none: with another one in the place of {targets[0]}, {_ONLY}, it fails as well"
+        )
     if len(targets) == 1:
         return replace(unnamed, op=targets[0], detail=_ONLY)
     has = f"the reproducer {'needs' if clues.minimal else 'holds'}"

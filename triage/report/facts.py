@@ -55,7 +55,7 @@ def _what_is_to_blame(report: TriageReport) -> Iterator[tuple[str, str]]:
     culprit = report.culprit
     if culprit is not None and (culprit.op or culprit.detail):
         named = [code(clip(culprit.op, 120))] if culprit.op else []
-        named += [f"in {code(clip(culprit.subsystem, 60))}"] if culprit.subsystem else []
+        named += [f"in {code(clip(culprit.subsystem, 60))}"] if culprit.op and culprit.subsystem else []
         detail = prose(clip(culprit.detail, 240)) if culprit.detail else ""
         yield "Operation", ": ".join(part for part in (" ".join(named), detail) if part)
     if report.given_wrong is not None:
@@ -98,7 +98,7 @@ def _how_it_runs(report: TriageReport) -> Iterator[tuple[str, str]]:
 
 def _is_part_alone(culprit: Culprit, stage: Stage) -> bool:
     """Whether all that is known is the part that the error's frames tell, and it tells more than the stage."""
-    return not (culprit.op or culprit.detail) and culprit.subsystem not in (None, "", stage.value)
+    return not culprit.op and culprit.subsystem not in (None, "", stage.value)
 
 
 def _comes_of(facts: dict[str, Any]) -> str:

@@ -178,6 +178,7 @@ def _culprit(
         through=own.operator if own is not None and own.role in OF_OPERATORS and not own.needed else None,
         given=found.given_wrong,
         fake=found.fake_wrong,
+        any_operation=found.any_operation,
         minimal=made is None or made.minimal,
         by_itself=fails_by_itself(found, own),
     )

@@ -237,7 +237,7 @@ def _conditions(found: Findings, made: Reproduced, inquiry: Inquiry, asks: bool)
         with found.session.timed("conditions"):
             told = conditions.ask(graph, made.form, inquiry)
         found.ablation += told.rows
-        found.spellings, data = told.spellings, told.conditions
+        found.spellings, data, found.any_operation = told.spellings, told.conditions, told.any_operation
         indifferent += told.indifferent
     neighbour = conditions.of_neighbour(made.passing_difference, (*data, *shown))
     found.conditions = conditions.merged(data, shown, parts, neighbour)

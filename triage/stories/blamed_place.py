@@ -27,7 +27,7 @@ def with_module(culprit: Culprit | None, found: Findings, line: str | None) -> C
     A reduction keeps one operation of those that are alike, by chance: how many more modules do the same on that line
     (the other layers of a model) is told with it. Which one goes wrong is known of a wrong value alone.
     """
-    if culprit is None or line is None:
+    if culprit is None or line is None or found.any_operation:
         return culprit
     node = _node_to_blame(found)
     if node is not None and node.where != line:
@@ -42,8 +42,13 @@ def with_module(culprit: Culprit | None, found: Findings, line: str | None) -> C
 
 
 def _node_to_blame(found: Findings) -> GraphNode | None:
-    """Where values go wrong, else the last operation that is left in a verified reproducer; one whose line is known."""
+    """Where values go wrong, else the last operation that is left in a verified reproducer; one whose line is known.
+
+    None where any operation would do.
+    """
     made, diverging = found.reproduced, diverging_node(found)
+    if found.any_operation:
+        return None
     if diverging is None and found.given_wrong is not None:
         diverging = found.given_wrong.node
     diverging = diverging or found.first_wrong
