@@ -112,7 +112,8 @@ def files_of(folder: Path, *frames: Frame) -> Files:
     raised = RaisedException("E", "m", frames=frames)
     probe = SimpleNamespace(notes=SimpleNamespace(raised=(raised,)))
     found = SimpleNamespace(
-        target=SimpleNamespace(cwd=folder, script=folder / "train.py"), walk=SimpleNamespace(seen={"inductor": [probe]})
+        target=SimpleNamespace(cwd=folder, script=folder / "train.py", python=str(folder / "env" / "bin" / "python")),
+        walk=SimpleNamespace(seen={"inductor": [probe]}),
     )
     return Files(found)
 
@@ -363,7 +364,8 @@ def test_what_helped_the_reproducer_is_tried_behind_several_graphs_and_before_wh
     trials = object.__new__(_Trials)
     trials.walk = SimpleNamespace(start=SimpleNamespace(notes=AgentNotes()), seen={})
     trials.found = SimpleNamespace(
-        target=SimpleNamespace(cwd=tmp_path, script=path), walk=trials.walk, cures=(SPLIT,), spellings=(), cases=(),
+        target=SimpleNamespace(cwd=tmp_path, script=path, python=str(tmp_path)), walk=trials.walk, cures=(SPLIT,),
+            spellings=(), cases=(),
         diverging=None, first_wrong=None, given_wrong=None, fake_wrong=None, reproduced=None,
     )  # fmt: skip
     trials.conclusion = Conclusion(Stage.DYNAMO, symptom, failing=LADDER[1], passing=LADDER[0])

@@ -18,6 +18,7 @@ from triage.culprit.operation import operator_name, operators_in
 from triage.culprit.ways_round.bodies import calls_around
 from triage.culprit.ways_round.calls import lines_doing
 from triage.culprit.ways_round.changes import Program, Spot
+from triage.culprit.ways_round.library import folders_of_packages
 from triage.culprit.ways_round.source import Source, functions_called
 from triage.judge.signature import is_user_frame
 from triage.locate.conclude import Conclusion
@@ -37,6 +38,7 @@ class Files:
     def __init__(self, found: Findings) -> None:
         self._cwd = found.target.cwd
         self._script = found.target.script
+        self._python = found.target.python
         self._known = list(dict.fromkeys(self._of_frames(found)))
         self._texts: dict[Path, Source | None] = {}
         self._around: dict[str, list[Path]] | None = None
@@ -63,6 +65,15 @@ class Files:
         line = int(told["line"])
         path = next(filter(lambda path: self._has(path, line, told["code"] or ""), self._named(told["file"])), None)
         return Spot(path, line, names, modules) if path is not None else None
+
+    def library_spot(self, place: str) -> Spot | None:
+        """The line of an installed package that `pkg/nn.py:31 in forward: y = self.lin(x)` tells."""
+        told = _PLACE.match(place)
+        if told is None or "/" not in told["file"]:
+            return None
+        line, code = int(told["line"]), told["code"] or ""
+        paths = (folder / told["file"] for folder in folders_of_packages(self._python))
+        return next((Spot(path, line) for path in paths if self._has(path, line, code)), None)
 
     def using(self, name: str, line: int) -> Path | None:
         """The file of this name that uses torch.compile on that line."""
@@ -196,6 +207,16 @@ def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[S
     for case in found.cases[:1]:
         if named:
             yield from (_of_node(node, files) for node in _ordered(case, named) if _names((node.target,)) & named)
+
+
+def library_lines(found: Findings, files: Files) -> list[Spot]:
+    """The lines of installed packages where the guilty operations are done, as the graphs say; the surest first."""
+    told = (found.diverging.node if found.diverging else None, found.first_wrong)
+    given = found.given_wrong.node if found.given_wrong is not None else None
+    made = found.reproduced
+    left = _ordered(made.graph, set()) if made is not None and made.graph is not None else []
+    spots = (files.library_spot(node.where) for node in (*told, given, *left) if node is not None)
+    return list(dict.fromkeys(filter(None, spots)))
 
 
 def _doing(found: Findings, conclusion: Conclusion, files: Files, operation: str) -> Iterator[Spot | None]:

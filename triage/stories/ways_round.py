@@ -24,6 +24,7 @@ from triage.culprit.ways_round.changes import (
     of_calls,
     of_cure,
     of_functions,
+    of_libraries,
     of_marks,
     of_settings,
     of_several_graphs,
@@ -50,6 +51,7 @@ from triage.stories.spots import (
     bodies_of,
     guilty_lines,
     is_within,
+    library_lines,
     outer_lines,
     outside,
     program_of,
@@ -217,7 +219,10 @@ class _Trials:
             settings,
             of_spellings(program, guilty, self.found.spellings),
             of_calls(program, [spot for spot in guilty if not is_within(spot, bodies)]),
-            of_functions(program, list(dict.fromkeys(outer))),
+            chain(
+                of_functions(program, list(dict.fromkeys(outer))),
+                of_libraries(program, library_lines(self.found, files)),
+            ),
             of_backend(program, below) if below is not None else of_uses(program),
         ]
 

@@ -23,6 +23,7 @@ from triage.culprit.known_causes import CureStatement
 from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import Respelled, respelled_calls
 from triage.culprit.ways_round.functions import disabled_functions
+from triage.culprit.ways_round.library import uncompiled_in_library
 from triage.culprit.ways_round.source import Source, above, after_imports
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
 from triage.reduce.text.code.nodes import bound_name, imported_modules
@@ -214,6 +215,21 @@ def of_functions(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:
         if not found:
             return
         depth += 1
+
+
+def of_libraries(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:
+    """The functions of installed packages around the guilty lines there, uncompiled by a line of the program."""
+    source = program.read(program.main) if program.main is not None else None
+    if program.main is None or source is None:
+        return
+    for spot in spots:
+        library = program.read(spot.path)
+        for each in uncompiled_in_library(spot.path, library, spot.line) if library is not None else ():
+            edit = after_imports(source, each.lines)
+            words = (
+                f"Leave `{each.name}` of {each.module} uncompiled, by a line after the imports of {program.main.name}"
+            )
+            yield from _in_parts(program, "function", words, program.main.name, {program.main: (edit,)})
 
 
 def _configured(program: Program, cure: Setting) -> Iterator[Change]:
