@@ -99,6 +99,51 @@ def test_what_torch_compile_gave_is_compiled_again_unless_the_module_has_it_by_i
     assert speller_of(__name__).spell(compiled) == f"<<{__name__}:scaled>>"
 
 
+def weighted(first, scale=1.0, *, shift=0, way=max):
+    """Makes functions, as a program's factory and the transforms of `torch.func` do."""
+    bound = scale * 2
+
+    def inner(x):
+        return way(first, x) * bound + shift
+
+    return inner
+
+
+def unkept(first, second):
+    return functools.wraps(second)(lambda x: x + first)
+
+
+def test_a_function_that_another_one_made_is_a_call_of_that_one():
+    """What the maker's parameters were given is in the closure; the name that `functools.wraps` left on it is another's."""
+    spell = speller_of(__name__).spell
+    assert spell(weighted(3)) == f"<<{__name__}:weighted>>(3)"
+    assert spell(weighted([1], shift=scaled)) == f"<<{__name__}:weighted>>([1], shift=<<{__name__}:scaled>>)"
+    assert spell(functools.wraps(scaled)(weighted(3))) == f"<<{__name__}:weighted>>(3)"
+    with pytest.raises(Exception, match="a lock"):
+        spell(weighted(threading.Lock()))
+    with pytest.raises(Exception, match="the function"):  # what was not kept nobody knows
+        spell(unkept(1, Bare.width))
+
+
+def test_a_compiled_call_of_such_a_function_is_told_as_it_was_made_and_called():
+    """Not the first of the program's functions within: of `compile(grad(loss))` that is `loss`."""
+    inner = weighted(2)
+    inner._torchdynamo_orig_callable = weighted(4, shift=1)  # Dynamo's own function stands around it
+    seen = []
+
+    def watch(frame, event, arg):
+        if frame.f_code.co_name == "inner":
+            seen.extend(speller_of(__name__).calls(frame, (inner, (5,), {"y": 6})))
+
+    sys.settrace(watch)
+    try:
+        inner(1)
+    finally:
+        sys.settrace(None)
+    (call,) = seen
+    assert (call["call"], call["args"]) == (f"<<{__name__}:weighted>>(4, shift=1)", "5, y=6") and call["self"] is None
+
+
 def test_a_copy_of_a_module_is_made_as_the_last_of_its_class_was():
     speller, base = speller_of(__name__), sys.modules["torch"].nn.Module
     kind = type("Net", (base,), {"__module__": __name__, "training": False, "children": lambda self: [base()]})

@@ -131,6 +131,16 @@ def test_a_method_and_a_call_without_gradients_are_compared_too():
     assert text.endswith("torch.testing.assert_close(compiled_f(x), net.step(x))\n")
 
 
+def test_functions_that_one_line_defines_are_each_compared():
+    """A program's factory makes them; that one is taken for the other shows only with both."""
+    calls = [Call(at, f"<<net:Config>>({at})", None, None, "3", place=("net", 2)) for at in (1, 2)]
+    one, both = [script.text for script in starts(program(*calls), replace(ASKED, compared=True))]
+    lines = "f = Config({0})\ncompiled_f = torch.compile(f, fullgraph=True)\ntorch.testing.assert_close(compiled_f(3), f(3))\n"
+    assert one.endswith(lines.format(1)) and both.endswith(lines.format(1) + lines.format(2))
+    direct = [script.text for script in starts(program(*calls), ASKED)]
+    assert any("compiled_f = torch.compile(Config(1), " in text and "(Config(2), " in text for text in direct)
+
+
 def test_what_several_calls_are_given_is_made_once_and_eager_has_a_copy():
     """A call may change it (a queue, a counter), and the next one is to see that, on either side."""
     arguments = "torch.randn(2, 3), <<net:Config>>(3), [1.0]"

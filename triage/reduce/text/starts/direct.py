@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,12 +28,17 @@ MOST_CALLS = 12
 class Spoken:
     """A recorded call as statements: how the callee is made, and each call's arguments."""
 
-    callee: str
+    callees: tuple[str, ...]  # of each call: functions that one line defines may be many, `scaled(2)` and `scaled(3)`
     arguments: tuple[str, ...]
     grad: bool
     compiled: bool = True
     made: str | None = None  # the object that is called, or whose method is
     method: str = ""  # of that object, with its point
+
+    def by_callee(self) -> Iterator[tuple[str, list[str]]]:
+        """The calls in their order, those of one function that follow each other together."""
+        for callee, calls in itertools.groupby(zip(self.callees, self.arguments, strict=True), lambda call: call[0]):
+            yield callee, [given for _, given in calls]
 
 
 def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> Spoken | None:
@@ -49,11 +55,11 @@ def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> 
         return REFERENCE.sub(put, text)
 
     first = calls[0]
-    made = named(first.made if first.made is not None else first.function)
     method = f".{first.method}" if first.made is not None and not first.is_module_call else ""
+    made = named(first.made) if first.made is not None else None  # one object, though it may have another text later
+    callees = tuple(named(call.function) if made is None else made + method for call in calls)
     arguments = tuple(named(call.arguments) for call in calls)
-    of_object = made if first.made is not None else None
-    return None if missing else Spoken(made + method, arguments, first.grad, first.compiled, of_object, method)
+    return None if missing else Spoken(callees, arguments, first.grad, first.compiled, made, method)
 
 
 def direct_script(
@@ -64,13 +70,15 @@ def direct_script(
     `options` are keyword arguments of torch.compile, as text; `imported` are names that the caller will import;
     `definition` is that of the callee, where the program has none.
     """
-    compiled = f"torch.compile({said.callee}{', ' if options else ''}{options})"
     grad = [] if said.grad else ["torch.set_grad_enabled(False)"]
     name = next(name for name in ("compiled", "compiled_f", "compiled_again") if name not in bound_globals(bundled))
-    if said.compiled and said.callee not in _compiled_where_defined(bundled):
-        lines = [f"{name} = {compiled}", *(f"{name}({given})" for given in said.arguments)]
-    else:
-        lines = [f"{said.callee}({given})" for given in said.arguments]
+    lines = list[str]()
+    for callee, calls in said.by_callee():
+        called = callee
+        if said.compiled and callee not in _compiled_where_defined(bundled):
+            lines.append(f"{name} = torch.compile({callee}{', ' if options else ''}{options})")
+            called = name
+        lines += [f"{called}({given})" for given in calls]
     text = definition + "".join(f"{line}\n" for line in [*grad, *lines])
     own = [node for node in parse(definition).body if isinstance(node, ast.FunctionDef)]
     known = {word for node in own for word in (node.name, *(item.arg for item in node.args.args))}
@@ -97,32 +105,36 @@ def compared_script(
     def free(*names: str) -> str:
         return next(name for name in names if name not in taken)
 
-    plain = called = said.callee
     name = free("compiled", "compiled_f", "compiled_again")
-    if said.made is not None:
-        holder = free("model", "net", "made", "the_model")
-        lines, plain = [f"{holder} = {said.made}"], holder + said.method
-        called = plain
-        if len(said.arguments) > 1:
-            other = free("eager", "uncompiled", "plain", "other")
-            lines, plain = [*lines, f"{other} = copy.deepcopy({holder})"], other + said.method
-    lines.append(f"{name} = torch.compile({called}{', ' if options else ''}{options})")
-    if not said.grad:
-        lines.insert(0, "torch.set_grad_enabled(False)")
-    given = [_arguments(call) for call in said.arguments]
     words = (word for word in ("state", *(f"state{n}" for n in range(2, 66))) if word not in taken)
-    kept = dict(zip(_of_every_call(given), words, strict=False))
+    kept = dict(zip(_of_every_call([_arguments(call) for call in said.arguments]), words, strict=False))
     for text, word in kept.items():
         lines += _with_copy(word, text)
-    for call in given:
-        named, arguments, copies = _by_name(call, taken, kept)
-        lines += named
-        if gradients:
-            lines += ["def gradients(f):", f"    out = f({arguments})"]
-            lines += [f"    return torch.autograd.grad({gradients}, list({plain}.parameters()))"]
-            lines.append(f"torch.testing.assert_close(gradients({name}), gradients({plain}))")
-        else:
-            lines.append(f"torch.testing.assert_close({name}({arguments}), {plain}({copies}))")
+    for callee, calls in said.by_callee():
+        plain = called = callee
+        if said.made is not None:
+            holder = free("model", "net", "made", "the_model")
+            lines.append(f"{holder} = {said.made}")
+            plain = called = holder + said.method
+            if len(calls) > 1:
+                other = free("eager", "uncompiled", "plain", "other")
+                lines.append(f"{other} = copy.deepcopy({holder})")
+                plain = other + said.method
+        elif not callee.isidentifier():  # both calls are of one function
+            plain = called = free("f", "g", "function", "the_function")
+            lines.append(f"{called} = {callee}")
+        lines.append(f"{name} = torch.compile({called}{', ' if options else ''}{options})")
+        for given in calls:
+            named, arguments, copies = _by_name(_arguments(given), taken, kept)
+            lines += named
+            if gradients:
+                lines += ["def gradients(f):", f"    out = f({arguments})"]
+                lines += [f"    return torch.autograd.grad({gradients}, list({plain}.parameters()))"]
+                lines.append(f"torch.testing.assert_close(gradients({name}), gradients({plain}))")
+            else:
+                lines.append(f"torch.testing.assert_close({name}({arguments}), {plain}({copies}))")
+    if not said.grad:
+        lines.insert(0, "torch.set_grad_enabled(False)")
     lines.insert(0, "torch.manual_seed(0)")  # each candidate draws the same; it goes at the end, if it fails without
     if any("copy.deepcopy(" in line for line in lines):
         lines.insert(0, "import copy")
