@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import sys
 import threading
@@ -110,7 +111,7 @@ def weighted(first, scale=1.0, *, shift=0, way=max):
 
 
 def unkept(first, second):
-    return functools.wraps(second)(lambda x: x + first)
+    return lambda x: x + first
 
 
 def test_a_function_that_another_one_made_is_a_call_of_that_one():
@@ -122,7 +123,7 @@ def test_a_function_that_another_one_made_is_a_call_of_that_one():
     with pytest.raises(Exception, match="a lock"):
         spell(weighted(threading.Lock()))
     with pytest.raises(Exception, match="the function"):  # what was not kept nobody knows
-        spell(unkept(1, Bare.width))
+        spell(unkept(1, 2))
 
 
 def test_a_compiled_call_of_such_a_function_is_told_as_it_was_made_and_called():
@@ -142,6 +143,46 @@ def test_a_compiled_call_of_such_a_function_is_told_as_it_was_made_and_called():
         sys.settrace(None)
     (call,) = seen
     assert (call["call"], call["args"]) == (f"<<{__name__}:weighted>>(4, shift=1)", "5, y=6") and call["self"] is None
+    assert not call["before"]
+
+
+class Trainer:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def step(self, scales):
+        rate = self.rate
+
+        @functools.lru_cache
+        def inner(x):
+            return max(scales) * rate * x
+
+        return inner.__wrapped__
+
+
+def test_a_function_within_another_comes_with_its_text_and_what_it_reads_of_that_one():
+    """As of `def run(compiled): model = Net(); def step(x): ...`, where nothing can be named from outside."""
+    inner, spoken = Trainer(3).step(collections.deque([1, 2])), unkept(4, 5)
+    seen = []
+
+    def watch(frame, event, arg):
+        if frame.f_code in (inner.__code__, spoken.__code__):
+            made = inner if frame.f_code is inner.__code__ else spoken
+            seen.extend(speller_of(__name__).calls(frame, (made, (7,), {})))
+
+    sys.settrace(watch)
+    try:
+        inner(1), spoken(1)
+    finally:
+        sys.settrace(None)
+    first, second = seen
+    assert (first["call"], first["args"]) == ("inner", "7")
+    assert first["before"] == [
+        "rate = 3\n",
+        "scales = collections.deque([1, 2], maxlen=None)\n",
+        "def inner(x):\n    return max(scales) * rate * x\n",
+    ]
+    assert (second["call"], second["before"]) == ("function", ["first = 4\n", "function = lambda x: x + first\n"])
 
 
 def test_a_copy_of_a_module_is_made_as_the_last_of_its_class_was():

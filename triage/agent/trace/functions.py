@@ -1,7 +1,10 @@
 """Functions of a running program: whose method, by which defaults, found by which name, and which of them another one made."""
 
+import ast
 import inspect
+import linecache
 import sys
+import textwrap
 import types
 
 PLACES = ("torch", "torch.nn.functional", "torch.nn", "torch.func", "torch.Tensor", "operator", "math", "builtins")
@@ -26,12 +29,7 @@ def making(function):
     maker = next((each for each in modules if _defines(each, code)), None)
     if maker is None:
         return None
-    held = {}
-    for name, cell in zip(code.co_freevars, function.__closure__ or ()):  # noqa: B905  strict= is not in Python 3.9
-        try:
-            held[name] = cell.cell_contents
-        except ValueError:  # not bound yet
-            continue
+    held = held_by(function)
     args, kwargs, skipped = [], {}, False
     for each in inspect.signature(maker, follow_wrapped=False).parameters.values():
         value = held.get(each.name, each.default)
@@ -43,6 +41,33 @@ def making(function):
         elif not skipped:
             args.append(value)
     return maker, args, kwargs
+
+
+def held_by(function):
+    """What a function reads of those around it: {name: value}."""
+    held = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):  # noqa: B905  no strict= in 3.9
+        try:
+            held[name] = cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+    return held
+
+
+def written(function):
+    """(name, statement that defines it) of a function as its file has it, without decorators. Raises LookupError."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename)
+    name = "function" if code.co_name == "<lambda>" else code.co_name
+    for node in ast.walk(ast.parse("".join(lines))):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            if code.co_firstlineno in (node.lineno, *[each.lineno for each in node.decorator_list]):
+                return name, textwrap.dedent("".join(lines[node.lineno - 1 : node.end_lineno]))
+        elif isinstance(node, ast.Lambda) and (node.lineno, "<lambda>") == (code.co_firstlineno, code.co_name):
+            named = tuple(each.arg for each in node.args.args)  # what tells it from others on that line
+            if named == code.co_varnames[: code.co_argcount]:
+                return name, "function = %s\n" % ast.get_source_segment("".join(lines), node)
+    raise LookupError(name)
 
 
 def _defines(maker, code):

@@ -4,15 +4,17 @@ Tensors by shape and dtype (few elements as they are), numbers and strings as th
 they were constructed. A class or function of the user's is written `<<module:name>>`, which the reducer resolves.
 """
 
+import collections
 import enum
 import math
 import sys
 import types
 
 from ..compat import gpu
-from . import functions
+from . import devices, functions
 
 ELEMENTS = 8
+NESTED = 0x10  # of a code: it is that of a function within another
 ITEMS = 64
 DEPTH = 6
 OBJECTS = 2000
@@ -40,6 +42,7 @@ class Speller(object):
         self.ranges = ranges
         self.made = {}  # id -> (object, expression or None, the same with objects by their attributes)
         self.flat = False
+        self.before = None  # statements that a call needs: functions that others define, with what these read of them
 
     def constructed(self, frame):
         """An `__init__` begins: remember what it was given. The outermost one of an object is the one that was called."""
@@ -74,13 +77,15 @@ class Speller(object):
         failure = None
         told = []
         for spell in (self.call, lambda *given: dict(self._flatly(self.call, *given), flat=True)):
+            self.before = []
             try:
                 told.append(spell(frame, entered))
             except Exception as error:
                 failure = error
+        self.before = None
         if not told:
             raise failure
-        same = len(told) == 2 and (told[0]["self"], told[0]["args"]) == (told[1]["self"], told[1]["args"])
+        same = len(told) == 2 and all(told[0][key] == told[1][key] for key in ("self", "args", "before"))
         return told[:1] if same else told
 
     def call(self, frame, entered=None):
@@ -88,12 +93,17 @@ class Speller(object):
         code, values = frame.f_code, frame.f_locals
         made = functions.original(entered[0]) if entered is not None else None
         first = values.get(code.co_varnames[0]) if code.co_argcount else None
-        told = {"function": code.co_name, "module": home(frame.f_globals.get("__name__")), "self": None}
+        told = {
+            "function": code.co_name,
+            "module": home(frame.f_globals.get("__name__")),
+            "self": None,
+            "before": self.before,
+        }
         told["grad"] = bool(sys.modules["torch"].is_grad_enabled())
-        if functions.making(made) is not None:  # its closure, or what torch made of it: `torch.func.grad(loss)`
+        unnamed = getattr(made, "__code__", None) is code and (code.co_flags & NESTED or code.co_name == "<lambda>")
+        if unnamed or functions.making(made) is not None:  # or what torch made of it: `torch.func.grad(loss)`
             return dict(told, call=self.spell(made), args=self._listed(*entered[1:]))
-        owner = functions.owner(type(first), code)
-        plain = functions.unwrapped(frame.f_globals.get(code.co_name))
+        owner, plain = functions.owner(type(first), code), functions.unwrapped(frame.f_globals.get(code.co_name))
         if owner is not None:
             told["self"] = self.spell(first)
             told["method"] = code.co_name
@@ -173,6 +183,8 @@ class Speller(object):
             raise UnspokenError("a deep structure")
         if isinstance(value, (list, tuple, set, frozenset, dict)):
             return self._container(value, depth + 1)
+        if type(value) is collections.deque:
+            return "collections.deque(%s, maxlen=%s)" % (self._container(list(value), depth + 1), value.maxlen)
         if isinstance(value, (range, slice)):
             return repr(value)
         return self._object(value, depth + 1)
@@ -220,7 +232,7 @@ class Speller(object):
         if self.flat and not _is_module(value) and getattr(value, "__dict__", None):
             return self._namespace(value, depth)
         if torch is not None and isinstance(value, torch.nn.Module):
-            return self._module(torch, value, depth) + _moved(value)
+            return self._module(torch, value, depth) + devices.moved(value)
         text = self._known(value)
         if text is not None:
             return text
@@ -269,7 +281,7 @@ class Speller(object):
         text = ", ".join(str(int(size)) for size in shape) or "()"
         told = "" if dtype == torch.get_default_dtype() else ", dtype=%s" % dtype
         device = value.device
-        where = ', device="%s"' % _name_of(device) if _is_elsewhere(device) else ""
+        where = ', device="%s"' % devices.name_of(device) if devices.is_elsewhere(device) else ""
         where += ", requires_grad=True" if value.requires_grad and value.is_leaf else ""
         seen = gpu.can_read(value)
         if value.numel() <= ELEMENTS and not dtype.is_complex and seen:
@@ -335,9 +347,18 @@ class Speller(object):
         if name.isidentifier() and found is not None and self.is_local(module):
             return "<<%s:%s>>" % (home(module), name)
         text = functions.public_name(value)
+        if text is None and self.before is not None and isinstance(value, types.FunctionType) and self.is_local(module):
+            text = self._defined_before(value, depth)
         if text is None:
             raise UnspokenError("the function %s" % name)
         return text
+
+    def _defined_before(self, function, depth):
+        """The name of a function that another one defines; its text comes before, below what it reads of that one."""
+        name, text = functions.written(function)
+        lines = ["%s = %s\n" % (key, self.spell(value, depth)) for key, value in functions.held_by(function).items()]
+        self.before += [line for line in [*lines, text] if line not in self.before]
+        return name
 
     def _local(self, kind):
         return self.is_local(kind.__module__) and kind.__qualname__.isidentifier()
@@ -353,24 +374,6 @@ class Speller(object):
 def _test_case():
     """The class of unittest's tests, which are made without arguments; nothing where it was never imported."""
     return getattr(sys.modules.get("unittest"), "TestCase", ())
-
-
-def _moved(module):
-    """`.to("cuda")` of a module whose parameters lie there."""
-    try:
-        tensor = next((each for group in (module.parameters(), module.buffers()) for each in group), None)
-    except Exception:  # one that is still being made
-        return ""
-    return '.to("%s")' % _name_of(tensor.device) if tensor is not None and _is_elsewhere(tensor.device) else ""
-
-
-def _is_elsewhere(device):
-    return device.type not in ("cpu", "meta")
-
-
-def _name_of(device):
-    """A device as a program names it: the first one of its kind without its number."""
-    return str(device) if device.index else device.type
 
 
 def _is_module(value):

@@ -10,18 +10,20 @@ import ast
 import builtins
 import itertools
 import re
+import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.model.syntax import parse, parse_expression
 from triage.reduce.text.code.compile_calls import compile_uses
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
-from triage.reduce.text.code.nodes import bind_torch, bound_name, is_future, names_within
+from triage.reduce.text.code.nodes import all_arguments, bind_torch, bound_name, is_future, names_within
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.watching.evidence import Call
 
 REFERENCE = re.compile(r"<<([\w.]+):(\w+)>>")
 MOST_CALLS = 12
+MAKERS = ("make", "make_it", "made_anew")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Spoken:
     compiled: bool = True
     made: str | None = None  # the object that is called, or whose method is
     method: str = ""  # of that object, with its point
+    before: str = ""  # statements that these expressions need
 
     def by_callee(self) -> Iterator[tuple[str, list[str]]]:
         """The calls in their order, those of one function that follow each other together."""
@@ -59,7 +62,9 @@ def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> 
     made = named(first.made) if first.made is not None else None  # one object, though it may have another text later
     callees = tuple(named(call.function) if made is None else made + method for call in calls)
     arguments = tuple(named(call.arguments) for call in calls)
-    return None if missing else Spoken(callees, arguments, first.grad, first.compiled, made, method)
+    begun = calls if len(set(callees)) > 1 else calls[:1]  # one function goes on from what its first call was given
+    before = "".join(dict.fromkeys(named(text) for call in begun for text in call.before))
+    return None if missing else Spoken(callees, arguments, first.grad, first.compiled, made, method, before)
 
 
 def direct_script(
@@ -79,10 +84,17 @@ def direct_script(
             lines.append(f"{name} = torch.compile({callee}{', ' if options else ''}{options})")
             called = name
         lines += [f"{called}({given})" for given in calls]
+    definition += said.before
     text = definition + "".join(f"{line}\n" for line in [*grad, *lines])
-    own = [node for node in parse(definition).body if isinstance(node, ast.FunctionDef)]
-    known = {word for node in own for word in (node.name, *(item.arg for item in node.args.args))}
+    known = _bound_by(definition)
     return _with_what_it_needs(bundled, text, {name, *imported, *known})
+
+
+def _bound_by(statements: str) -> set[str]:
+    """The names that statements bind, and those of the arguments of functions."""
+    script = Script(statements)
+    functions = [node for node in script.nodes if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    return {*bound_globals(script), *(item.arg for node in functions for item in all_arguments(node.args))}
 
 
 def _compiled_where_defined(script: Script) -> set[str]:
@@ -100,7 +112,9 @@ def compared_script(
     `gradients` is an expression of what is called `out`, whose gradient to the module's parameters is compared instead. Of
     several calls of an object a copy is called uncompiled, and so is a copy given of an object: a call may change them.
     """
-    taken, lines = bound_globals(bundled), list[str]()
+    held = len(set(said.callees)) == 1 and _holds(said.before)
+    own = _bound_by(said.before)
+    taken, lines = bound_globals(bundled) | own, list[str]()
 
     def free(*names: str) -> str:
         return next(name for name in names if name not in taken)
@@ -120,6 +134,9 @@ def compared_script(
                 other = free("eager", "uncompiled", "plain", "other")
                 lines.append(f"{other} = copy.deepcopy({holder})")
                 plain = other + said.method
+        elif held:
+            called, plain = free("f", "g", "function"), free("eager", "uncompiled", "plain", "other")
+            lines += [f"{called} = {free(*MAKERS)}()", f"{plain} = {free(*MAKERS)}()"]
         elif not callee.isidentifier():  # both calls are of one function
             plain = called = free("f", "g", "function", "the_function")
             lines.append(f"{called} = {callee}")
@@ -135,10 +152,20 @@ def compared_script(
                 lines.append(f"torch.testing.assert_close({name}({arguments}), {plain}({copies}))")
     if not said.grad:
         lines.insert(0, "torch.set_grad_enabled(False)")
+    if held:  # on either side a call sees what those before it have left there
+        body = f"torch.manual_seed(0)\n{said.before}return {said.callees[0]}\n"
+        lines.insert(0, f"def {free(*MAKERS)}():\n{textwrap.indent(body, '    ')}")
+    else:
+        lines.insert(0, said.before.rstrip())
     lines.insert(0, "torch.manual_seed(0)")  # each candidate draws the same; it goes at the end, if it fails without
     if any("copy.deepcopy(" in line for line in lines):
         lines.insert(0, "import copy")
-    own = {"copy", *(line.split(" = ")[0] for line in lines), *(("gradients", "out", "f") if gradients else ())}
+    own |= {
+        "copy",
+        *MAKERS,
+        *(line.split(" = ")[0] for line in lines),
+        *(("gradients", "out", "f") if gradients else ()),
+    }
     return _with_what_it_needs(bundled, "".join(f"{line}\n" for line in lines), {*own, *imported})
 
 
@@ -149,6 +176,11 @@ def _arguments(given: str) -> Arguments:
     call = parse_expression(f"f({given})")
     assert isinstance(call, ast.Call)
     return [*(("", item) for item in call.args), *((item.arg or "", item.value) for item in call.keywords)]
+
+
+def _holds(statements: str) -> bool:
+    """Whether one of them gives a name to what a call may change."""
+    return any(isinstance(each, ast.Assign) and _changes(each.value) for each in parse(statements).body)
 
 
 def _changes(value: ast.expr) -> bool:
@@ -202,7 +234,7 @@ def _with_what_it_needs(bundled: Script, text: str, elsewhere: Collection[str]) 
     """The text below the statements of the program that it needs. Names bound `elsewhere` need none."""
     kept = "".join(needed(bundled, text, elsewhere))
     imports = [] if bind_torch(parse(kept).body) else ["import torch\n"]
-    imports += ["import types\n"] if "types.SimpleNamespace" in text else []
+    imports += [f"import {name}\n" for name in ("collections", "types") if re.search(rf"\b{name}\.[dS]", text)]
     futures = "".join(line for line in kept.splitlines(keepends=True) if line.startswith("from __future__"))
     rest = "".join(line for line in kept.splitlines(keepends=True) if not line.startswith("from __future__"))
     return futures + "".join(imports) + rest + text
