@@ -162,6 +162,10 @@ def test_a_function_within_another_stands_below_what_it_reads_of_that_one():
     assert "class Config" in one and "def make():\n    torch.manual_seed(0)\n    net = Config(3)\n" in one
     assert "    return step\n\nf = make()\neager = make()\ncompiled_f = torch.compile(f, fullgraph=True)\n" in one
     assert one.endswith("torch.testing.assert_close(compiled_f(3), eager(3))\n")
+    counts = ("count = 0\n", "def step(x):\n    nonlocal count\n    count += 1\n    return x * count\n")
+    counted = [replace(call, before=counts) for call in calls]
+    one, both = [script.text for script in starts(program(*counted), replace(ASKED, compared=True))]
+    assert "    count = 0\n" in one and "f = make()\n" in one and "eager = make()\n" in both
 
 
 def test_what_several_calls_are_given_is_made_once_and_eager_has_a_copy():

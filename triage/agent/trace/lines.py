@@ -10,7 +10,8 @@ others start only where they executed something of the user's, and a first time 
 
 * `began`: when the process did; `rank`: its number in its group when a wanted frame was seen
 * `lines`: {file: executed lines}, up to then; `modules`: {name: [file, is a package]}; `main`: [file, package]; `argv`
-* `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`values`)
+* `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`values`), and the
+  statements that these need before them
 * `moments`: the local names of a wanted frame when it came to its failing line, as expressions as well
 * `origins`: {module: {name: [module, name it was defined under]}}; `files`: what was opened for reading below the roots
 * `texts`: what was executed that is the text of no module (`texts`)

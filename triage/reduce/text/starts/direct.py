@@ -92,9 +92,11 @@ def direct_script(
 
 def _bound_by(statements: str) -> set[str]:
     """The names that statements bind, and those of the arguments of functions."""
-    script = Script(statements)
-    functions = [node for node in script.nodes if isinstance(node, ast.FunctionDef | ast.Lambda)]
-    return {*bound_globals(script), *(item.arg for node in functions for item in all_arguments(node.args))}
+    nodes = list(ast.walk(parse(statements)))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    found = {item.arg for node in functions for item in all_arguments(node.args)}
+    found |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return found | {node.name for node in functions if isinstance(node, ast.FunctionDef)}
 
 
 def _compiled_where_defined(script: Script) -> set[str]:
@@ -179,8 +181,10 @@ def _arguments(given: str) -> Arguments:
 
 
 def _holds(statements: str) -> bool:
-    """Whether one of them gives a name to what a call may change."""
-    return any(isinstance(each, ast.Assign) and _changes(each.value) for each in parse(statements).body)
+    """Whether one of them gives a name to what a call may change, or to what it binds anew (`nonlocal`)."""
+    tree = parse(statements)
+    changed = any(isinstance(each, ast.Assign) and _changes(each.value) for each in tree.body)
+    return changed or any(isinstance(node, ast.Nonlocal) for node in ast.walk(tree))
 
 
 def _changes(value: ast.expr) -> bool:
