@@ -28,7 +28,7 @@ def tracer(tmp_path: Path) -> Any:
     recorder = recorder_module.Recorder(Channel(str(tmp_path)), {})
     wanted = [[Path(__file__).name, "step", step.__code__.co_firstlineno + 1]]
     made = lines.Tracer({"out": str(tmp_path), "roots": [], "wanted": wanted}, recorder)
-    made.speller = types.SimpleNamespace(calls=lambda frame: [{"args": frame.f_locals["value"]}])
+    made.speller = types.SimpleNamespace(calls=lambda frame, entered: [{"args": frame.f_locals["value"]}])
     return made
 
 

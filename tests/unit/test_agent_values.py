@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import sys
 import threading
@@ -97,6 +98,91 @@ def test_what_torch_compile_gave_is_compiled_again_unless_the_module_has_it_by_i
     monkeypatch.setattr(compiled, "__qualname__", "scaled")
     monkeypatch.setitem(globals(), "scaled", compiled)
     assert speller_of(__name__).spell(compiled) == f"<<{__name__}:scaled>>"
+
+
+def weighted(first, scale=1.0, *, shift=0, way=max):
+    """Makes functions, as a program's factory and the transforms of `torch.func` do."""
+    bound = scale * 2
+
+    def inner(x):
+        return way(first, x) * bound + shift
+
+    return inner
+
+
+def unkept(first, second):
+    return lambda x: x + first
+
+
+def test_a_function_that_another_one_made_is_a_call_of_that_one():
+    """What the maker's parameters were given is in the closure; the name that `functools.wraps` left on it is another's."""
+    spell = speller_of(__name__).spell
+    assert spell(weighted(3)) == f"<<{__name__}:weighted>>(3)"
+    assert spell(weighted([1], shift=scaled)) == f"<<{__name__}:weighted>>([1], shift=<<{__name__}:scaled>>)"
+    assert spell(functools.wraps(scaled)(weighted(3))) == f"<<{__name__}:weighted>>(3)"
+    with pytest.raises(Exception, match="a lock"):
+        spell(weighted(threading.Lock()))
+    with pytest.raises(Exception, match="the function"):  # what was not kept nobody knows
+        spell(unkept(1, 2))
+
+
+def test_a_compiled_call_of_such_a_function_is_told_as_it_was_made_and_called():
+    """Not the first of the program's functions within: of `compile(grad(loss))` that is `loss`."""
+    inner = weighted(2)
+    inner._torchdynamo_orig_callable = weighted(4, shift=1)  # Dynamo's own function stands around it
+    seen = []
+
+    def watch(frame, event, arg):
+        if frame.f_code.co_name == "inner":
+            seen.extend(speller_of(__name__).calls(frame, (inner, (5,), {"y": 6})))
+
+    sys.settrace(watch)
+    try:
+        inner(1)
+    finally:
+        sys.settrace(None)
+    (call,) = seen
+    assert (call["call"], call["args"]) == (f"<<{__name__}:weighted>>(4, shift=1)", "5, y=6") and call["self"] is None
+    assert not call["before"]
+
+
+class Trainer:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def step(self, scales):
+        rate = self.rate
+
+        @functools.lru_cache
+        def inner(x):
+            return max(scales) * rate * x
+
+        return inner.__wrapped__
+
+
+def test_a_function_within_another_comes_with_its_text_and_what_it_reads_of_that_one():
+    """As of `def run(compiled): model = Net(); def step(x): ...`, where nothing can be named from outside."""
+    inner, spoken = Trainer(3).step(collections.deque([1, 2])), unkept(4, 5)
+    seen = []
+
+    def watch(frame, event, arg):
+        if frame.f_code in (inner.__code__, spoken.__code__):
+            made = inner if frame.f_code is inner.__code__ else spoken
+            seen.extend(speller_of(__name__).calls(frame, (made, (7,), {})))
+
+    sys.settrace(watch)
+    try:
+        inner(1), spoken(1)
+    finally:
+        sys.settrace(None)
+    first, second = seen
+    assert (first["call"], first["args"]) == ("inner", "7")
+    assert first["before"] == [
+        "rate = 3\n",
+        "scales = collections.deque([1, 2], maxlen=None)\n",
+        "def inner(x):\n    return max(scales) * rate * x\n",
+    ]
+    assert (second["call"], second["before"]) == ("function", ["first = 4\n", "function = lambda x: x + first\n"])
 
 
 def test_a_copy_of_a_module_is_made_as_the_last_of_its_class_was():

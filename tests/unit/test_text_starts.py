@@ -131,6 +131,43 @@ def test_a_method_and_a_call_without_gradients_are_compared_too():
     assert text.endswith("torch.testing.assert_close(compiled_f(x), net.step(x))\n")
 
 
+def test_functions_that_one_line_defines_are_each_compared():
+    """A program's factory makes them; that one is taken for the other shows only with both."""
+    calls = [Call(at, f"<<net:Config>>({at})", None, None, "3", place=("net", 2)) for at in (1, 2)]
+    one, both = [script.text for script in starts(program(*calls), replace(ASKED, compared=True))]
+    lines = "f = Config({0})\ncompiled_f = torch.compile(f, fullgraph=True)\ntorch.testing.assert_close(compiled_f(3), f(3))\n"
+    assert one.endswith(lines.format(1)) and both.endswith(lines.format(1) + lines.format(2))
+    direct = [script.text for script in starts(program(*calls), ASKED)]
+    assert any("compiled_f = torch.compile(Config(1), " in text and "(Config(2), " in text for text in direct)
+
+
+def test_a_function_within_another_stands_below_what_it_reads_of_that_one():
+    """What a call may change there is made for each side; a later call goes on with it."""
+    define = "def step(x):\n    return net.width * x\n"
+    calls = [
+        Call(at, "step", None, None, "3", place=("net", 2), before=(f"net = torch.ones({at})\n", define))
+        for at in (1, 2)
+    ]
+    one, both = [script.text for script in starts(program(*calls), replace(ASKED, compared=True))]
+    line = "torch.testing.assert_close(compiled_f(3), step(3))\n"
+    assert one.endswith(
+        "torch.manual_seed(0)\nnet = torch.ones(1)\n\ndef step(x):\n    return net.width * x\n\n"
+        f"compiled_f = torch.compile(step, fullgraph=True)\n{line}"
+    )
+    assert both.endswith(line + line) and "ones(2)" not in both
+    direct = [script.text for script in starts(program(*calls), ASKED)]
+    assert any("net = torch.ones(1)\n\ndef step(x):" in text and "compiled_f(3)" in text for text in direct)
+    changed = [replace(call, before=("net = <<net:Config>>(3)\n", define)) for call in calls]
+    one, both = [script.text for script in starts(program(*changed), replace(ASKED, compared=True))]
+    assert "class Config" in one and "def make():\n    torch.manual_seed(0)\n    net = Config(3)\n" in one
+    assert "    return step\n\nf = make()\neager = make()\ncompiled_f = torch.compile(f, fullgraph=True)\n" in one
+    assert one.endswith("torch.testing.assert_close(compiled_f(3), eager(3))\n")
+    counts = ("count = 0\n", "def step(x):\n    nonlocal count\n    count += 1\n    return x * count\n")
+    counted = [replace(call, before=counts) for call in calls]
+    one, both = [script.text for script in starts(program(*counted), replace(ASKED, compared=True))]
+    assert "    count = 0\n" in one and "f = make()\n" in one and "eager = make()\n" in both
+
+
 def test_what_several_calls_are_given_is_made_once_and_eager_has_a_copy():
     """A call may change it (a queue, a counter), and the next one is to see that, on either side."""
     arguments = "torch.randn(2, 3), <<net:Config>>(3), [1.0]"

@@ -46,6 +46,15 @@ def test_an_argument_that_the_error_names_comes_first():
     assert next(of_settings(found, cures, "Hard failure")).words.startswith("Compile with `dynamic=True`")
 
 
+def test_sizes_are_not_left_to_torch_where_static_ones_pass():
+    """A reproducer has one size; left to torch, the second one of a program makes them dynamic, and it fails as before."""
+    cures = [Setting("argument", "dynamic", value, "", 0) for value in (None, False)]
+    found = program("import torch\ng = torch.compile(f, dynamic=True)\n", line=2)
+    (change,) = of_settings(found, cures)
+    assert change.words.startswith("Compile with `dynamic=False`")
+    assert next(of_settings(found, cures[:1])).words.startswith("Compile without `dynamic=`")
+
+
 @pytest.mark.parametrize(
     ("line", "changed"),
     [

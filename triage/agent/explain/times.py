@@ -23,7 +23,7 @@ class CallClock(object):
         recorder.at_enter.append(self._entered)
         recorder.at_leave.append(self._left)
 
-    def _entered(self, what):
+    def _entered(self, what, call):
         if what == "calls" and self.recorder.depth(what) == 1:
             self._local.began = time.perf_counter()
 

@@ -174,7 +174,7 @@ class Recorder:
             if outermost and self.config.get("timed"):
                 self._local.began = self.now(), time.process_time(), self.graphs
         for told in self.at_enter:
-            told(what)
+            told(what, call)
 
     def depth(self, what):
         """In how many `calls`, or `backwards`, one inside the other, this thread is."""

@@ -10,7 +10,8 @@ others start only where they executed something of the user's, and a first time 
 
 * `began`: when the process did; `rank`: its number in its group when a wanted frame was seen
 * `lines`: {file: executed lines}, up to then; `modules`: {name: [file, is a package]}; `main`: [file, package]; `argv`
-* `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`values`)
+* `calls`: for a wanted frame or the compiled function itself, what it was called on, as expressions (`values`), and the
+  statements that these need before them
 * `moments`: the local names of a wanted frame when it came to its failing line, as expressions as well
 * `origins`: {module: {name: [module, name it was defined under]}}; `files`: what was opened for reading below the roots
 * `texts`: what was executed that is the text of no module (`texts`)
@@ -72,8 +73,10 @@ class Tracer(object):
         self.rank = None
         self.written = None  # by which process
         self.frozen = None
+        self._local = threading.local()  # `entered`: the compiled call that runs
 
     def start(self):
+        self.recorder.at_enter.append(self._entered)
         self.recorder.at_leave.append(self._left)
         sys.addaudithook(self._audit)
         atexit.register(self.write)
@@ -169,7 +172,8 @@ class Tracer(object):
 
     def _calls(self, frame, line):
         try:
-            return [dict(told, at=self.recorder.calls, line=line) for told in self.speller.calls(frame)]
+            told = self.speller.calls(frame, getattr(self._local, "entered", None))
+            return [dict(each, at=self.recorder.calls, line=line) for each in told]
         except Exception as error:
             return [{"function": frame.f_code.co_name, "at": self.recorder.calls, "why": repr(error)[:200]}]
 
@@ -199,8 +203,14 @@ class Tracer(object):
 
     # -- the compiled call ----------------------------------------------------------------------------------------
 
+    def _entered(self, what, call):
+        if what == "calls" and self.recorder.depth(what) == 1:
+            self._local.entered = call
+
     def _left(self, what):
         """What was executed is settled when the failing call has returned: what comes after it was never reached."""
+        if what == "calls" and not self.recorder.depth(what):
+            self._local.entered = None
         number = self.config.get("calls")
         if what != "calls" or not number or self.recorder.calls < number or self.frozen is not None:
             return

@@ -4,14 +4,17 @@ Tensors by shape and dtype (few elements as they are), numbers and strings as th
 they were constructed. A class or function of the user's is written `<<module:name>>`, which the reducer resolves.
 """
 
+import collections
 import enum
 import math
 import sys
 import types
 
 from ..compat import gpu
+from . import devices, functions
 
 ELEMENTS = 8
+NESTED = 0x10  # of a code: it is that of a function within another
 ITEMS = 64
 DEPTH = 6
 OBJECTS = 2000
@@ -39,6 +42,7 @@ class Speller(object):
         self.ranges = ranges
         self.made = {}  # id -> (object, expression or None, the same with objects by their attributes)
         self.flat = False
+        self.before = None  # statements that a call needs: functions that others define, with what these read of them
 
     def constructed(self, frame):
         """An `__init__` begins: remember what it was given. The outermost one of an object is the one that was called."""
@@ -65,27 +69,41 @@ class Speller(object):
         finally:
             self.flat = False
 
-    def calls(self, frame):
-        """A function as it is called, in one or two ways: objects as they were made, or by what they have become."""
+    def calls(self, frame, entered=None):
+        """A function as it is called, in one or two ways: objects as they were made, or by what they have become.
+
+        `entered` is the compiled call that it begins: (function, args, kwargs).
+        """
         failure = None
         told = []
-        for spell in (self.call, lambda frame: dict(self._flatly(self.call, frame), flat=True)):
+        for spell in (self.call, lambda *given: dict(self._flatly(self.call, *given), flat=True)):
+            self.before = []
             try:
-                told.append(spell(frame))
+                told.append(spell(frame, entered))
             except Exception as error:
                 failure = error
+        self.before = None
         if not told:
             raise failure
-        same = len(told) == 2 and (told[0]["self"], told[0]["args"]) == (told[1]["self"], told[1]["args"])
+        same = len(told) == 2 and all(told[0][key] == told[1][key] for key in ("self", "args", "before"))
         return told[:1] if same else told
 
-    def call(self, frame):
+    def call(self, frame, entered=None):
         """A function as it is called: `function` (an expression), `args` (expressions by position or `name=`), and how."""
         code, values = frame.f_code, frame.f_locals
+        made = functions.original(entered[0]) if entered is not None else None
         first = values.get(code.co_varnames[0]) if code.co_argcount else None
-        told = {"function": code.co_name, "module": home(frame.f_globals.get("__name__")), "self": None}
-        owner = _owner(type(first), code)
-        plain = _unwrapped(frame.f_globals.get(code.co_name))
+        told = {
+            "function": code.co_name,
+            "module": home(frame.f_globals.get("__name__")),
+            "self": None,
+            "before": self.before,
+        }
+        told["grad"] = bool(sys.modules["torch"].is_grad_enabled())
+        unnamed = getattr(made, "__code__", None) is code and (code.co_flags & NESTED or code.co_name == "<lambda>")
+        if unnamed or functions.making(made) is not None:  # or what torch made of it: `torch.func.grad(loss)`
+            return dict(told, call=self.spell(made), args=self._listed(*entered[1:]))
+        owner, plain = functions.owner(type(first), code), functions.unwrapped(frame.f_globals.get(code.co_name))
         if owner is not None:
             told["self"] = self.spell(first)
             told["method"] = code.co_name
@@ -97,7 +115,6 @@ class Speller(object):
         else:
             raise UnspokenError("a function within another")
         told["args"] = self._given(frame, skip)
-        told["grad"] = bool(sys.modules["torch"].is_grad_enabled())
         return told
 
     def moment(self, frame):
@@ -123,7 +140,7 @@ class Speller(object):
         code, values = frame.f_code, frame.f_locals
         count = code.co_argcount + code.co_kwonlyargcount
         names = code.co_varnames[:count]
-        defaults = _defaults(frame)
+        defaults = functions.defaults(frame)
         written = []
         by_name = False
         for number, name in enumerate(names):
@@ -147,6 +164,10 @@ class Speller(object):
             written += ["%s=%s" % (key, self.spell(item)) for key, item in values[code.co_varnames[place]].items()]
         return ", ".join(written)
 
+    def _listed(self, args, kwargs, depth=0):
+        written = [self.spell(item, depth) for item in args]
+        return ", ".join(written + ["%s=%s" % (key, self.spell(item, depth)) for key, item in kwargs.items()])
+
     def spell(self, value, depth=0):
         """An expression for a value. Raises UnspokenError."""
         if value is None or value is Ellipsis or type(value) in (bool, int, str, bytes):
@@ -162,6 +183,8 @@ class Speller(object):
             raise UnspokenError("a deep structure")
         if isinstance(value, (list, tuple, set, frozenset, dict)):
             return self._container(value, depth + 1)
+        if type(value) is collections.deque:
+            return "collections.deque(%s, maxlen=%s)" % (self._container(list(value), depth + 1), value.maxlen)
         if isinstance(value, (range, slice)):
             return repr(value)
         return self._object(value, depth + 1)
@@ -205,11 +228,11 @@ class Speller(object):
         if original is not None and getattr(sys.modules.get(value.__module__), value.__qualname__, None) is not value:
             return "torch.compile(%s)" % self.spell(original, depth)
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
-            return self._definition(value)
+            return self._definition(value, depth)
         if self.flat and not _is_module(value) and getattr(value, "__dict__", None):
             return self._namespace(value, depth)
         if torch is not None and isinstance(value, torch.nn.Module):
-            return self._module(torch, value, depth) + _moved(value)
+            return self._module(torch, value, depth) + devices.moved(value)
         text = self._known(value)
         if text is not None:
             return text
@@ -258,7 +281,7 @@ class Speller(object):
         text = ", ".join(str(int(size)) for size in shape) or "()"
         told = "" if dtype == torch.get_default_dtype() else ", dtype=%s" % dtype
         device = value.device
-        where = ', device="%s"' % _name_of(device) if _is_elsewhere(device) else ""
+        where = ', device="%s"' % devices.name_of(device) if devices.is_elsewhere(device) else ""
         where += ", requires_grad=True" if value.requires_grad and value.is_leaf else ""
         seen = gpu.can_read(value)
         if value.numel() <= ELEMENTS and not dtype.is_complex and seen:
@@ -315,14 +338,27 @@ class Speller(object):
             compile(text, "<module>", "eval")
         return text if value.training else text + ".eval()"
 
-    def _definition(self, value):
+    def _definition(self, value, depth):
         module, name = getattr(value, "__module__", None), value.__qualname__
-        if module and name.isidentifier() and self.is_local(module) and hasattr(sys.modules[module], name):
+        found = getattr(sys.modules.get(module), name, None)
+        made = functions.making(value) if found is not value else None  # what `functools.wraps` made has another's name
+        if made is not None:
+            return "%s(%s)" % (self._definition(made[0], depth), self._listed(*made[1:], depth))
+        if name.isidentifier() and found is not None and self.is_local(module):
             return "<<%s:%s>>" % (home(module), name)
-        for place in ("torch", "torch.nn.functional", "torch.nn", "operator", "math", "builtins"):
-            if getattr(sys.modules.get(place), value.__name__, None) is value:
-                return value.__name__ if place == "builtins" else "%s.%s" % (place, value.__name__)
-        raise UnspokenError("the function %s" % name)
+        text = functions.public_name(value)
+        if text is None and self.before is not None and isinstance(value, types.FunctionType) and self.is_local(module):
+            text = self._defined_before(value, depth)
+        if text is None:
+            raise UnspokenError("the function %s" % name)
+        return text
+
+    def _defined_before(self, function, depth):
+        """The name of a function that another one defines; its text comes before, below what it reads of that one."""
+        name, text = functions.written(function)
+        lines = ["%s = %s\n" % (key, self.spell(value, depth)) for key, value in functions.held_by(function).items()]
+        self.before += [line for line in [*lines, text] if line not in self.before]
+        return name
 
     def _local(self, kind):
         return self.is_local(kind.__module__) and kind.__qualname__.isidentifier()
@@ -338,57 +374,6 @@ class Speller(object):
 def _test_case():
     """The class of unittest's tests, which are made without arguments; nothing where it was never imported."""
     return getattr(sys.modules.get("unittest"), "TestCase", ())
-
-
-def _defaults(frame):
-    """Default values of the function of a frame, by name, where the function can be found."""
-    code = frame.f_code
-    function = None
-    first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-    owner = _owner(type(first), code)
-    function = _unwrapped((owner.__dict__ if owner else frame.f_globals).get(code.co_name))
-    if getattr(function, "__code__", None) is not code:
-        return {}
-    names = code.co_varnames[: code.co_argcount]
-    given = function.__defaults__ or ()
-    found = dict(zip(names[len(names) - len(given) :], given))  # noqa: B905  strict= is not in Python 3.9
-    found.update(function.__kwdefaults__ or {})
-    return found
-
-
-def _owner(kind, code):
-    """The class of a method's code, None where it is no method."""
-    for owner in kind.__mro__:
-        found = _unwrapped(owner.__dict__.get(code.co_name))
-        if getattr(found, "__code__", None) is code:
-            return owner
-    return None
-
-
-def _unwrapped(function):
-    for _ in range(10):
-        if getattr(function, "__wrapped__", None) is None:
-            return function
-        function = function.__wrapped__
-    return function
-
-
-def _moved(module):
-    """`.to("cuda")` of a module whose parameters lie there."""
-    try:
-        tensor = next((each for group in (module.parameters(), module.buffers()) for each in group), None)
-    except Exception:  # one that is still being made
-        return ""
-    return '.to("%s")' % _name_of(tensor.device) if tensor is not None and _is_elsewhere(tensor.device) else ""
-
-
-def _is_elsewhere(device):
-    return device.type not in ("cpu", "meta")
-
-
-def _name_of(device):
-    """A device as a program names it: the first one of its kind without its number."""
-    return str(device) if device.index else device.type
 
 
 def _is_module(value):

@@ -116,8 +116,14 @@ def of_settings(program: Program, cures: Iterable[Setting], error: str = "") -> 
     """What made the reproducer pass: a line of configuration, or an argument of torch.compile. Not another backend.
 
     An argument that the error itself names (`fullgraph=True`) comes first: the reproducer may need less than the program.
+    Nor is `dynamic=` taken away where `dynamic=False` does it: left to torch, sizes become dynamic with the second one, and
+    the program may have more of them than the reproducer.
     """
+    cures = tuple(cures)
+    static = any((cure.name, cure.value) == ("dynamic", False) for cure in cures)
     for cure in sorted(cures, key=lambda cure: (f"{cure.name}=" not in error, cure.cost)):
+        if static and (cure.name, cure.value) == ("dynamic", None):
+            continue
         if cure.kind == "config":
             yield from _configured(program, cure)
         elif cure.kind == "argument" and cure.name == "fullgraph" and cure.value is False:

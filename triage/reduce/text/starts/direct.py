@@ -8,31 +8,40 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
+import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.model.syntax import parse, parse_expression
 from triage.reduce.text.code.compile_calls import compile_uses
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
-from triage.reduce.text.code.nodes import bind_torch, bound_name, is_future, names_within
+from triage.reduce.text.code.nodes import all_arguments, bind_torch, bound_name, is_future, names_within
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.watching.evidence import Call
 
 REFERENCE = re.compile(r"<<([\w.]+):(\w+)>>")
 MOST_CALLS = 12
+MAKERS = ("make", "make_it", "made_anew")
 
 
 @dataclass(frozen=True)
 class Spoken:
     """A recorded call as statements: how the callee is made, and each call's arguments."""
 
-    callee: str
+    callees: tuple[str, ...]  # of each call: functions that one line defines may be many, `scaled(2)` and `scaled(3)`
     arguments: tuple[str, ...]
     grad: bool
     compiled: bool = True
     made: str | None = None  # the object that is called, or whose method is
     method: str = ""  # of that object, with its point
+    before: str = ""  # statements that these expressions need
+
+    def by_callee(self) -> Iterator[tuple[str, list[str]]]:
+        """The calls in their order, those of one function that follow each other together."""
+        for callee, calls in itertools.groupby(zip(self.callees, self.arguments, strict=True), lambda call: call[0]):
+            yield callee, [given for _, given in calls]
 
 
 def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> Spoken | None:
@@ -49,11 +58,13 @@ def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> 
         return REFERENCE.sub(put, text)
 
     first = calls[0]
-    made = named(first.made if first.made is not None else first.function)
     method = f".{first.method}" if first.made is not None and not first.is_module_call else ""
+    made = named(first.made) if first.made is not None else None  # one object, though it may have another text later
+    callees = tuple(named(call.function) if made is None else made + method for call in calls)
     arguments = tuple(named(call.arguments) for call in calls)
-    of_object = made if first.made is not None else None
-    return None if missing else Spoken(made + method, arguments, first.grad, first.compiled, of_object, method)
+    begun = calls if len(set(callees)) > 1 else calls[:1]  # one function goes on from what its first call was given
+    before = "".join(dict.fromkeys(named(text) for call in begun for text in call.before))
+    return None if missing else Spoken(callees, arguments, first.grad, first.compiled, made, method, before)
 
 
 def direct_script(
@@ -64,17 +75,28 @@ def direct_script(
     `options` are keyword arguments of torch.compile, as text; `imported` are names that the caller will import;
     `definition` is that of the callee, where the program has none.
     """
-    compiled = f"torch.compile({said.callee}{', ' if options else ''}{options})"
     grad = [] if said.grad else ["torch.set_grad_enabled(False)"]
     name = next(name for name in ("compiled", "compiled_f", "compiled_again") if name not in bound_globals(bundled))
-    if said.compiled and said.callee not in _compiled_where_defined(bundled):
-        lines = [f"{name} = {compiled}", *(f"{name}({given})" for given in said.arguments)]
-    else:
-        lines = [f"{said.callee}({given})" for given in said.arguments]
+    lines = list[str]()
+    for callee, calls in said.by_callee():
+        called = callee
+        if said.compiled and callee not in _compiled_where_defined(bundled):
+            lines.append(f"{name} = torch.compile({callee}{', ' if options else ''}{options})")
+            called = name
+        lines += [f"{called}({given})" for given in calls]
+    definition += said.before
     text = definition + "".join(f"{line}\n" for line in [*grad, *lines])
-    own = [node for node in parse(definition).body if isinstance(node, ast.FunctionDef)]
-    known = {word for node in own for word in (node.name, *(item.arg for item in node.args.args))}
+    known = _bound_by(definition)
     return _with_what_it_needs(bundled, text, {name, *imported, *known})
+
+
+def _bound_by(statements: str) -> set[str]:
+    """The names that statements bind, and those of the arguments of functions."""
+    nodes = list(ast.walk(parse(statements)))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    found = {item.arg for node in functions for item in all_arguments(node.args)}
+    found |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return found | {node.name for node in functions if isinstance(node, ast.FunctionDef)}
 
 
 def _compiled_where_defined(script: Script) -> set[str]:
@@ -92,41 +114,60 @@ def compared_script(
     `gradients` is an expression of what is called `out`, whose gradient to the module's parameters is compared instead. Of
     several calls of an object a copy is called uncompiled, and so is a copy given of an object: a call may change them.
     """
-    taken, lines = bound_globals(bundled), list[str]()
+    held = len(set(said.callees)) == 1 and _holds(said.before)
+    own = _bound_by(said.before)
+    taken, lines = bound_globals(bundled) | own, list[str]()
 
     def free(*names: str) -> str:
         return next(name for name in names if name not in taken)
 
-    plain = called = said.callee
     name = free("compiled", "compiled_f", "compiled_again")
-    if said.made is not None:
-        holder = free("model", "net", "made", "the_model")
-        lines, plain = [f"{holder} = {said.made}"], holder + said.method
-        called = plain
-        if len(said.arguments) > 1:
-            other = free("eager", "uncompiled", "plain", "other")
-            lines, plain = [*lines, f"{other} = copy.deepcopy({holder})"], other + said.method
-    lines.append(f"{name} = torch.compile({called}{', ' if options else ''}{options})")
-    if not said.grad:
-        lines.insert(0, "torch.set_grad_enabled(False)")
-    given = [_arguments(call) for call in said.arguments]
     words = (word for word in ("state", *(f"state{n}" for n in range(2, 66))) if word not in taken)
-    kept = dict(zip(_of_every_call(given), words, strict=False))
+    kept = dict(zip(_of_every_call([_arguments(call) for call in said.arguments]), words, strict=False))
     for text, word in kept.items():
         lines += _with_copy(word, text)
-    for call in given:
-        named, arguments, copies = _by_name(call, taken, kept)
-        lines += named
-        if gradients:
-            lines += ["def gradients(f):", f"    out = f({arguments})"]
-            lines += [f"    return torch.autograd.grad({gradients}, list({plain}.parameters()))"]
-            lines.append(f"torch.testing.assert_close(gradients({name}), gradients({plain}))")
-        else:
-            lines.append(f"torch.testing.assert_close({name}({arguments}), {plain}({copies}))")
+    for callee, calls in said.by_callee():
+        plain = called = callee
+        if said.made is not None:
+            holder = free("model", "net", "made", "the_model")
+            lines.append(f"{holder} = {said.made}")
+            plain = called = holder + said.method
+            if len(calls) > 1:
+                other = free("eager", "uncompiled", "plain", "other")
+                lines.append(f"{other} = copy.deepcopy({holder})")
+                plain = other + said.method
+        elif held:
+            called, plain = free("f", "g", "function"), free("eager", "uncompiled", "plain", "other")
+            lines += [f"{called} = {free(*MAKERS)}()", f"{plain} = {free(*MAKERS)}()"]
+        elif not callee.isidentifier():  # both calls are of one function
+            plain = called = free("f", "g", "function", "the_function")
+            lines.append(f"{called} = {callee}")
+        lines.append(f"{name} = torch.compile({called}{', ' if options else ''}{options})")
+        for given in calls:
+            named, arguments, copies = _by_name(_arguments(given), taken, kept)
+            lines += named
+            if gradients:
+                lines += ["def gradients(f):", f"    out = f({arguments})"]
+                lines += [f"    return torch.autograd.grad({gradients}, list({plain}.parameters()))"]
+                lines.append(f"torch.testing.assert_close(gradients({name}), gradients({plain}))")
+            else:
+                lines.append(f"torch.testing.assert_close({name}({arguments}), {plain}({copies}))")
+    if not said.grad:
+        lines.insert(0, "torch.set_grad_enabled(False)")
+    if held:  # on either side a call sees what those before it have left there
+        body = f"torch.manual_seed(0)\n{said.before}return {said.callees[0]}\n"
+        lines.insert(0, f"def {free(*MAKERS)}():\n{textwrap.indent(body, '    ')}")
+    else:
+        lines.insert(0, said.before.rstrip())
     lines.insert(0, "torch.manual_seed(0)")  # each candidate draws the same; it goes at the end, if it fails without
     if any("copy.deepcopy(" in line for line in lines):
         lines.insert(0, "import copy")
-    own = {"copy", *(line.split(" = ")[0] for line in lines), *(("gradients", "out", "f") if gradients else ())}
+    own |= {
+        "copy",
+        *MAKERS,
+        *(line.split(" = ")[0] for line in lines),
+        *(("gradients", "out", "f") if gradients else ()),
+    }
     return _with_what_it_needs(bundled, "".join(f"{line}\n" for line in lines), {*own, *imported})
 
 
@@ -137,6 +178,13 @@ def _arguments(given: str) -> Arguments:
     call = parse_expression(f"f({given})")
     assert isinstance(call, ast.Call)
     return [*(("", item) for item in call.args), *((item.arg or "", item.value) for item in call.keywords)]
+
+
+def _holds(statements: str) -> bool:
+    """Whether one of them gives a name to what a call may change, or to what it binds anew (`nonlocal`)."""
+    tree = parse(statements)
+    changed = any(isinstance(each, ast.Assign) and _changes(each.value) for each in tree.body)
+    return changed or any(isinstance(node, ast.Nonlocal) for node in ast.walk(tree))
 
 
 def _changes(value: ast.expr) -> bool:
@@ -190,7 +238,7 @@ def _with_what_it_needs(bundled: Script, text: str, elsewhere: Collection[str]) 
     """The text below the statements of the program that it needs. Names bound `elsewhere` need none."""
     kept = "".join(needed(bundled, text, elsewhere))
     imports = [] if bind_torch(parse(kept).body) else ["import torch\n"]
-    imports += ["import types\n"] if "types.SimpleNamespace" in text else []
+    imports += [f"import {name}\n" for name in ("collections", "types") if re.search(rf"\b{name}\.[dS]", text)]
     futures = "".join(line for line in kept.splitlines(keepends=True) if line.startswith("from __future__"))
     rest = "".join(line for line in kept.splitlines(keepends=True) if not line.startswith("from __future__"))
     return futures + "".join(imports) + rest + text

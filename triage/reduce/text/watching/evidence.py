@@ -51,6 +51,7 @@ class Call:
     place: tuple[str, int] = ("", 0)  # module and failing line: what tells two functions of one name apart
     flat: bool = False  # objects are given by their attributes, not as they were made
     compiled: bool = True  # False for a function around the compiled one: it is called as it is
+    before: tuple[str, ...] = ()  # statements it needs: functions that others define, below what these read of them
 
 
 @dataclass(frozen=True)
@@ -169,4 +170,5 @@ def _call(item: Mapping[str, Any], around: Collection[tuple[str, int]]) -> Call:
         place=(item.get("module") or "", item["line"]),
         flat=bool(item.get("flat")),
         compiled=(item["function"], item["line"]) not in around,
+        before=tuple(item.get("before", ())),
     )
