@@ -216,6 +216,20 @@ def test_a_graph_that_was_captured_twice_stands_where_it_was_met_first(tmp_path)
     assert cases == (GRAPH, dataclasses.replace(GRAPH, outputs=())) and note is None
 
 
+@pytest.mark.parametrize(("size", "filled"), [(4, True), (5, False)])
+def test_a_graph_of_operators_has_the_values_that_dynamos_was_called_on(
+    tmp_path: Path, size: int, filled: bool
+) -> None:
+    called = dataclasses.replace(tensor("l_x_", 4), fill="values", data=[1.0, 2.0, 3.0, 4.0])
+    dynamo = case([called], [node("y", "torch.relu", "%l_x_", out=meta(4))], "%y", level="dynamo")
+    lowered = case([tensor("arg0_1", size)], [node("y", "torch.relu", "%arg0_1", out=meta(size))], "%y", level="aten")
+    cases, _ = captured_from(*files(tmp_path, json.dumps(encode(lowered)), json.dumps(encode(dynamo))))
+    (found,) = (each for each in cases if each.level == "aten")
+    assert found.inputs[0] == dataclasses.replace(
+        tensor("arg0_1", size), **({"fill": "values", "data": called.data} if filled else {})
+    )
+
+
 def test_a_run_without_graphs_says_why(tmp_path):
     assert captured_from() == ((), NO_GRAPH)
     assert captured_from(missing=("no torch.fx here",)) == ((), "no torch.fx here")

@@ -103,7 +103,7 @@ def test_a_call_of_it_before_the_line_that_fails_is_guilty_first(operation: str,
     frame = Frame(str(script), 5, "step")
     error = RaisedException("E", "m", (frame,), user_code=(frame,))
     found = SimpleNamespace(
-        target=SimpleNamespace(cwd=tmp_path, script=script),
+        target=SimpleNamespace(cwd=tmp_path, script=script, python="python"),
         walk=SimpleNamespace(seen={"eager": [SimpleNamespace(notes=AgentNotes(raised=(error,)))]}),
         cases=(), diverging=None, first_wrong=None, given_wrong=None, reproduced=None,
         fake_wrong=replace(COPYSIGN, operation=f"aten.{operation}"),

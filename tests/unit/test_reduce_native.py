@@ -13,6 +13,7 @@ from synthetic import FreeRunner, NoLimit, branchy, chain, contains, failure, pl
 from triage.judge.asking import StopReductionError
 from triage.judge.judgement import RefusedError
 from triage.judge.oracle import SignatureOracle
+from triage.model.accuracy import Wrongness
 from triage.model.graphcase import Context, GraphCase, GraphInput
 from triage.model.outcome import Outcome
 from triage.model.stage import OutcomeKind
@@ -248,8 +249,24 @@ def test_a_graph_that_keeps_the_books_of_torch_func_comes_after_the_aten_graph()
     assert {asked.level for asked in runner.asked} == {"aten"}
     told = "the graph of the user's own calls keeps the books of `torch.func`, by private calls."
     assert f"Reduced from the graph of ATen operators; {told}" in found.notes
-    wrong = problem(levels, aten, kind=OutcomeKind.WRONG_RESULT)
-    assert [group[0].candidate.case.level for group in starts(wrong, None)] == ["dynamo", "aten"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rung", "first"),
+    [
+        (Wrongness("values", "output 0"), "inductor", "aten"),
+        (Wrongness("values", "output 0"), "aot_eager", "dynamo"),  # what is above Inductor has made that graph
+        (Wrongness("values", "gradient of x"), "inductor", "dynamo"),  # it has no such names
+        (None, "inductor", "dynamo"),
+    ],
+)
+def test_so_does_it_of_a_wrong_result_that_it_can_show(wrong: Wrongness | None, rung: str, first: str) -> None:
+    levels = case(
+        [tensor("x", 4)], [op("level", "torch._functorch.predispatch._jvp_increment_nesting", out=M)], "level"
+    )
+    asked = problem(levels, replace(model(), level="aten"), rung=rung, kind=OutcomeKind.WRONG_RESULT)
+    asked = replace(asked, signature=replace(asked.signature, wrong=wrong))
+    assert starts(asked, None)[0][0].candidate.case.level == first
 
 
 def test_candidates_run_on_the_lowest_rung_that_fails():

@@ -22,7 +22,7 @@ from triage.judge.judgement import CandidateResult, Oracle
 from triage.model.accuracy import Wrongness
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Verdict
-from triage.reduce.graph.starts import starts
+from triage.reduce.graph.starts import in_order, starts
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import FINE, FINEST, Form
 from triage.trial.interface import CandidateRunner
@@ -115,7 +115,7 @@ def comparison_of(
 
 def _sized(way: Form, problem: Problem) -> Iterator[tuple[GraphCase, Form]]:
     """The graphs, each with the comparison as fine as it must be."""
-    for case in _cases(problem.cases[:CASES]):
+    for case in _cases(in_order(problem)[:CASES]):
         if way.compares_values and _any_size(case, problem):
             yield from ((case, replace(way, fine=fine)) for fine in ((FINE, FINEST) if problem.small else (FINE,)))
         else:

@@ -10,7 +10,7 @@ from triage.locate.conclude import Conclusion
 from triage.locate.outcomes import is_script_check
 from triage.locate.walk import Walk
 from triage.model.accuracy import WrongResult
-from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.graphcase import GraphCase, GraphInput, GraphNode
 from triage.model.stage import Direction
 from triage.probe.graphs import read_graphs
 from triage.probe.run import Probe
@@ -35,7 +35,7 @@ def captured(walk: Walk, conclusion: Conclusion) -> tuple[tuple[GraphCase, ...],
         cases += [each for case in kept for each in directed(case, conclusion, probe)]
     first: dict[str, GraphCase] = {}
     for case in cases:
-        first.setdefault(_key(case), case)
+        first.setdefault(_key(case), _with_values(case, cases))
     unique = list(first.values())
     note = f"A captured graph could not be read, and was left out: {unread[0]}." if unread else None
     if not unique and note is None:
@@ -128,6 +128,29 @@ def directed(case: GraphCase, conclusion: Conclusion, probe: Probe) -> list[Grap
     if unknown and probe.notes.point.backwards:
         return [case, training]
     return [case]
+
+
+def _with_values(case: GraphCase, cases: Sequence[GraphCase]) -> GraphCase:
+    """A forward graph of ATen operators with the values that Dynamo's graph was called on, whose inputs it has in their order."""
+    if case.level == "dynamo" or case.direction == "backward":
+        return case
+    for other in cases:
+        if (
+            other.level != "dynamo"
+            or other.graph_id != case.graph_id
+            or not any(item.recorded for item in other.inputs)
+        ):
+            continue
+        pairs = list(zip(case.inputs, other.inputs, strict=False))
+        if len(other.inputs) == len(case.inputs) and all(map(_alike, *zip(*pairs, strict=True))):
+            given = (replace(item, fill=seen.fill, data=seen.data) if seen.recorded else item for item, seen in pairs)
+            return replace(case, inputs=tuple(given))
+    return case
+
+
+def _alike(one: GraphInput, other: GraphInput) -> bool:
+    metas = [(item.meta.shape, item.meta.dtype) if item.meta is not None else None for item in (one, other)]
+    return metas[0] == metas[1]
 
 
 def _key(case: GraphCase) -> str:

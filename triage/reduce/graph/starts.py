@@ -15,7 +15,7 @@ from triage.judge.device import compiled_calls, is_asynchronous
 from triage.judge.judgement import RefusedError
 from triage.model.effects import is_transform
 from triage.model.graphcase import GraphCase
-from triage.model.rungs import BACKENDS, knows_modes
+from triage.model.rungs import BACKENDS, DEFAULT_BACKEND, knows_modes
 from triage.model.stage import OutcomeKind
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import inputs_for_opaque
@@ -34,16 +34,24 @@ class Start:
 
 def starts(problem: Problem, form: Form | None) -> list[tuple[Start, ...]]:
     """For each captured graph, the candidates to begin with."""
-    ordered = sorted(problem.cases, key=lambda case: (case.level != "dynamo") + 2 * lowered_first(problem, case))
-    return [tuple(_starts(problem, case, form)) for case in ordered]
+    return [tuple(_starts(problem, case, form)) for case in in_order(problem)]
+
+
+def in_order(problem: Problem) -> list[GraphCase]:
+    """The captured graphs, most promising first."""
+    return sorted(problem.cases, key=lambda case: (case.level != "dynamo") + 2 * lowered_first(problem, case))
 
 
 def lowered_first(problem: Problem, case: GraphCase) -> bool:
     """Whether the graph of ATen operators is asked before this one.
 
-    It has no levels, batch dimensions or dual numbers any more. What a wrong result is known by are names of Dynamo's graph.
+    It has no levels, batch dimensions or dual numbers any more. It returns what Dynamo's graph does; inputs and gradients, of
+    which another wrong result is told, have other names there. Only what Inductor makes wrong is wrong in it as well.
     """
-    return problem.signature.kind is not OutcomeKind.WRONG_RESULT and any(map(is_transform, case.nodes))
+    wrong = problem.signature.wrong
+    same = wrong is None or (wrong.place == "output" and problem.rung in ("", DEFAULT_BACKEND))
+    known = wrong is not None or problem.signature.kind is not OutcomeKind.WRONG_RESULT
+    return known and same and any(map(is_transform, case.nodes))
 
 
 def form_for(problem: Problem, case: GraphCase) -> Form:
