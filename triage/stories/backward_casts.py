@@ -14,6 +14,7 @@ from dataclasses import replace
 from triage.culprit.operation import operator_name
 from triage.culprit.settings import BACKWARD_CASTS, Setting
 from triage.culprit.ways_round.changes import of_settings
+from triage.judge.likeness import same_face
 from triage.locate.comparing import CHECK_FACTOR, CHECK_SECONDS
 from triage.locate.conclude import rung_that_shows
 from triage.model.accuracy import Comparison, Rounding, WrongResult
@@ -32,6 +33,10 @@ NOTE = (
     "What is told as wrong is that the backward pass is computed under the autocast in which the function was called, as it is "
     f"not in eager: with `{BACKWARD_CASTS.text}` the script passes."
 )
+NOT_ASKED = (
+    "What is told as wrong is that the backward pass is computed under the autocast in which the function was called, as it is "
+    "not in eager. That this is why the check fails is likely, and was not shown: this torch cannot do without."
+)
 
 
 def doubt_casts(found: Findings) -> None:
@@ -43,29 +48,34 @@ def doubt_casts(found: Findings) -> None:
     if failing is None or failing.stage is not Stage.AOT_AUTOGRAD:
         return  # AOTAutograd's backward passes are cast, and it passes
     case = next((case for case in read_graphs(probe.graphs).cases if case.context.autocast), None)
-    if case is None or not _passes_uncast(found, BACKWARD_CASTS.change):
+    passes = _passes_uncast(found, BACKWARD_CASTS.change) if case is not None else False
+    if case is None or passes is False:
         return
     case = replace(case, backward=True)
-    wrong, found.alone = next(_wrong_by_itself(found, case), (_told_as_wrong(rounding), case))
+    told = next(_wrong_by_itself(found, case), (_told_as_wrong(rounding), case) if passes else None)
+    if told is None:
+        return
+    wrong, found.alone = told
     walk.checked = shown_wrong(probe, replace(wrong, graph=rounding.graph, call=rounding.call, file=rounding.file))
-    found.notes.append(NOTE)
+    found.notes.append(NOTE if passes else NOT_ASKED)
 
 
-def _passes_uncast(found: Findings, setting: Setting | None) -> bool:
+def _passes_uncast(found: Findings, setting: Setting | None) -> bool | None:
     """Whether the script itself does, by that line of configuration, on the lowest rung on which its check fails.
 
-    Further up other things may round otherwise. A torch before 2.9 has no such setting, and the script fails.
+    Further up other things may round otherwise. None where its check was not reached: an older torch has no such setting.
     """
     walk = found.walk
     rung = replace(rung_that_shows(walk.conclusion(), walk.evidence), name=UNCAST)
     program = program_of(found, Files(found))
     change = next(of_settings(program, [setting] if setting is not None else []), None)
     if change is None:
-        return False
+        return None
     limit = max(CHECK_SECONDS, CHECK_FACTOR * walk.start.outcome.seconds)
     probe = walk.ask_changed(rung, "uncast-backward", change.texts, limit, limit)
     walk.announce(rung, probe)
-    return not (probe.outcome.failed or probe.cancelled)
+    fails_otherwise = probe.outcome.failed and not same_face(probe.signature, walk.conclusion().signature)
+    return None if fails_otherwise or probe.cancelled else not probe.outcome.failed
 
 
 def _wrong_by_itself(found: Findings, case: GraphCase) -> Iterator[tuple[WrongResult, GraphCase]]:
