@@ -8,18 +8,20 @@ register a parameter), which is right so often that one candidate takes away wha
 from __future__ import annotations
 
 import ast
+import builtins
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import Occurrences, Scope
-from triage.reduce.text.code.nodes import pairs_of
+from triage.reduce.text.code.nodes import bound_name, pairs_of
 from triage.reduce.text.code.own_names import is_module
 from triage.reduce.text.code.script import Definition, Edit, Function, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 
 _FILLS = frozenset({"add", "append", "appendleft", "extend", "insert", "setdefault", "update"})
-_CALLED_BY_TORCH = frozenset({"backward", "forward", "jvp", "setup_context", "vmap"})
+_CALLED_BY_TORCH = frozenset({"backward", "forward", "jvp", "setup_context", "vjp", "vmap"})
 Place = tuple[Scope | None, str]  # a name of a scope; an attribute of whatever object belongs to none
 
 
@@ -55,6 +57,12 @@ class _Keeping:
         self._script = script
         self._names = Occurrences(script)
         self._modules = {node.name for node in script.tree.body if isinstance(node, ast.ClassDef) and is_module(node)}
+        self._imported = {
+            bound_name(alias): alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
+            for node in script.nodes
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
         self._filled: set[ast.AST] = set()  # what a unit adds to, which is no reading of it
         self._units = [unit for statement, _ in script.statements() for unit in self._of(statement)]
         self._inside: dict[ast.AST, _Unit] = {}
@@ -129,13 +137,24 @@ class _Keeping:
         return isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id in self._modules
 
     def _defined(self, node: Definition) -> list[Place]:
-        """A definition without decorators: what runs it may be hidden in one."""
-        if node.decorator_list or node.name.startswith("__") or node.name in _CALLED_BY_TORCH:
+        """A definition, unless what runs it may be hidden in a decorator."""
+        if node.name.startswith("__") or node.name in _CALLED_BY_TORCH:
             return []
-        if isinstance(self._script.parents[node], ast.ClassDef):
-            return [(None, node.name)]
+        if not all(map(self._hides_nothing, node.decorator_list)):
+            return []
         scope = self._names.owners.get(node)
+        if isinstance(self._script.parents[node], ast.ClassDef):
+            return [(None, node.name), (scope, node.name)]
         return [] if scope is None or isinstance(node, ast.AsyncFunctionDef) else [(scope, node.name)]
+
+    def _hides_nothing(self, mark: ast.expr) -> bool:
+        """Whether it is Python's own (`dataclass`, `property`): but for `atexit.register`, these register nothing."""
+        first, _, rest = ast.unparse(mark.func if isinstance(mark, ast.Call) else mark).partition(".")
+        imported = self._imported.get(first)
+        if imported is None:
+            return not rest and first in vars(builtins) and not any(place.binds for place in self._names.of(first))
+        registers = (rest or imported).rpartition(".")[2] == "register"
+        return imported.partition(".")[0] in sys.stdlib_module_names and not registers
 
     def _kept(self, targets: Iterable[ast.expr]) -> list[Place]:
         """Where these targets keep something; nothing where one of them does more."""
