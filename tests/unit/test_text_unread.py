@@ -123,3 +123,25 @@ def test_a_module_that_is_made_and_not_kept_goes_with_its_class():
     assert without(made) == kept
     acts = kept.replace("torch.compile", "class Log:\n    pass\n\nLog()\ntorch.compile")
     assert "Log()" in without(acts)
+
+
+PARAMETERS = """\
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(2, 2)
+        self.b = torch.nn.Linear(2, 2)
+        self.scale = 1
+    def forward(self, x):
+        return x * self.a.weight
+values = {'a.weight': 0, 'a.bias': 1, 'b.weight': 2, 'b.bias': 3}
+"""
+
+
+def test_values_of_parameters_go_with_what_has_them():
+    called = "torch.func.functional_call(Model(), values, torch.ones(2))\n"
+    found = without(PARAMETERS + called)
+    assert "values = {'a.weight': 0}\n" in found and "self.a" in found and "self.b" not in found
+    told = without(PARAMETERS + called + "print(values['b.bias'], Model().b)\n")
+    assert all(f"'{name}.bias'" in told for name in "ab") and "self.b" in told
