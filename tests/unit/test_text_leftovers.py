@@ -50,6 +50,13 @@ def test_what_nothing_reads_goes_at_once():
     assert "start = times" in plain and "here" not in plain
 
 
+def test_where_a_class_has_to_stay_parameters_go_by_themselves():
+    text = "class A:\n    def __init__(self, bits):\n        pass\n    def f(self, x):\n        return x\nA(3).f(1)\n"
+    found = [script.text for script in without_leftovers(Script(text))]
+    assert "class" not in found[0]
+    assert any("class A:" in text and "bits" not in text and "A().f(1)" in text for text in found)
+
+
 def test_what_is_printed_is_called():
     text = "import torch\nx = torch.ones(1)\nprint('shape', tuple(x.shape))\nprint('out', torch.compile(abs)(x))\nprint(x)\n"
     less, *_ = without_leftovers(Script(text))

@@ -59,6 +59,12 @@ def test_attributes_that_nothing_reads_go_with_what_only_they_need():
         ("class A:\n    size = 3\n    def f(self):\n        pass\nprint(A())\n", "class A:\n    pass\n\nprint(A())\n"),
         ("def f():\n    def g():\n        pass\n    return 1\nf()\n", "def f():\n    return 1\n\nf()\n"),
         ("def f(h):\n    h\n    2.0\n    h = h\n    return 1\nf(0)\n", "def f(h):\n    return 1\n\nf(0)\n"),
+        ("from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\nprint(0)\n", "print(0)\n"),
+        ("import functools as ft\n@ft.lru_cache(maxsize=1)\ndef f():\n    pass\nprint(0)\n", "print(0)\n"),
+        (
+            "class A:\n    @property\n    def f(self):\n        1\n    @staticmethod\n    def g():\n        pass\nprint(A())\n",
+            "class A:\n    pass\n\nprint(A())\n",
+        ),
     ],
 )
 def test_what_goes(text: str, left: str):
@@ -76,6 +82,10 @@ def test_what_goes(text: str, left: str):
         "class A:\n    def forward(self):\n        pass\n    def __call__(self):\n        pass\nprint(A())\n",
         "class A:\n    @hook\n    def f(self):\n        pass\nprint(A())\n",
         "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\n    y: int\nprint(A(1, 2).x)\n",
+        "import atexit\n@atexit.register\ndef f():\n    pass\n",
+        "from shop import dataclass\n@dataclass\nclass A:\n    pass\n",
+        "import functools\n@functools.singledispatch\ndef f(x):\n    pass\n@f.register\ndef _(x: int):\n    pass\n",
+        "class A:\n    @property\n    def f(self):\n        pass\n    @f.setter\n    def f(self, x):\n        pass\nprint(A())\n",
         "class A:\n    size = 3\n    def f(self):\n        return self.size\nprint(A().f())\n",
         "def f():\n    global a\n    a = 1\nf()\nprint(a)\n",
         "class A:\n    'What it is.'\nprint(A())\n",
@@ -113,3 +123,25 @@ def test_a_module_that_is_made_and_not_kept_goes_with_its_class():
     assert without(made) == kept
     acts = kept.replace("torch.compile", "class Log:\n    pass\n\nLog()\ntorch.compile")
     assert "Log()" in without(acts)
+
+
+PARAMETERS = """\
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(2, 2)
+        self.b = torch.nn.Linear(2, 2)
+        self.scale = 1
+    def forward(self, x):
+        return x * self.a.weight
+values = {'a.weight': 0, 'a.bias': 1, 'b.weight': 2, 'b.bias': 3}
+"""
+
+
+def test_values_of_parameters_go_with_what_has_them():
+    called = "torch.func.functional_call(Model(), values, torch.ones(2))\n"
+    found = without(PARAMETERS + called)
+    assert "values = {'a.weight': 0}\n" in found and "self.a" in found and "self.b" not in found
+    told = without(PARAMETERS + called + "print(values['b.bias'], Model().b)\n")
+    assert all(f"'{name}.bias'" in told for name in "ab") and "self.b" in told

@@ -23,9 +23,18 @@ Propose = Callable[[Script], Iterable[Choice]]
 
 
 def without_leftovers(script: Script) -> Iterator[Script]:
-    """Lighter texts, the lightest first: from it what is printed, parameters that nothing reads, and classes go, too."""
-    more = (definitions.unread_parameters, _prints, _one_class)
-    for passes in ((unread.propose, *more), (_unread_but_called, *more), (_unread_but_called,)):
+    """Lighter texts, the lightest first: from it what is printed, parameters that nothing reads, and classes go, too.
+
+    A class may have to stay, for what looks into its instance: the others go without it.
+    """
+    more = (definitions.unread_parameters, _prints)
+    classes = (*more, _one_class)
+    for passes in (
+        (unread.propose, *classes),
+        (_unread_but_called, *classes),
+        (unread.propose, *more),
+        (_unread_but_called,),
+    ):
         less = _settled(script, passes)
         if less.weight() < script.weight():
             yield less

@@ -1,7 +1,8 @@
 """Eager first, then compiled: the line that shows the reader (and the contract) that the same call passes uncompiled.
 
 Added once, at the end, to the calls that were found; it is judged like any candidate, because it may change what the compiled
-call meets. A script that already calls the plain function needs none.
+call meets. A script that already calls the plain function needs none, nor one that calls another made as it is: where each side
+has an object of its own, because calls change it, a further call of the compiled one's would only change that.
 
 It shows as much as it has in common with what is compiled: a failure may lie in what an earlier call left. So eager is called
 as often, where that fails the same way. And where what is compiled is made on the spot (`torch.compile(Model())`) and called
@@ -55,6 +56,8 @@ def _before_the_call(script: Script, use: ast.Call) -> Iterator[Script]:
         places = [place.node for place in seen.reads(above.targets[0].id)]
         around = [(script.parents[node], node) for node in places]
         calls = [call for call, node in around if isinstance(call, ast.Call) and call.func is node]
+        if _has_a_twin(script, argument, calls):
+            return
         if _makes_something(argument):
             name = next((name for name in _NAMES if name not in bound_globals(script)), _NAMES[-1])
             made = _lines_before(script, above, [f"{name} = {plain}"])
@@ -63,13 +66,30 @@ def _before_the_call(script: Script, use: ast.Call) -> Iterator[Script]:
             yield from _called_as_often(script, calls, name)
 
 
+def _has_a_twin(script: Script, argument: ast.expr, calls: list[ast.Call]) -> bool:
+    """Whether one that is made as what is compiled is, and called as it is, stays plain: `eager = make()` by `f = make()`."""
+    made: dict[str, list[str]] = {}  # the names that are given what a text makes
+    for node in script.nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _makes_something(node.value):
+            made.setdefault(script.source(node.value), []).append(node.targets[0].id)
+    plain = script.source(argument)
+    twins = {name for text, names in made.items() if plain in (text, *names) for name in names} - {plain}
+    given = {_given(script, call) for call in calls}
+    return any(ast.unparse(call.func) in twins and _given(script, call) in given for call in script.calls)
+
+
+def _given(script: Script, call: ast.Call) -> str:
+    """What a call gives, with its brackets."""
+    return script.text[script.span(call.func)[1] : script.span(call)[1]]
+
+
 def _called_as_often(script: Script, calls: list[ast.Call], name: str, made: Edit | None = None) -> Iterator[Script]:
     """With an eager call for each of these; `made` is the line that makes what it calls."""
     told: list[str] = []
     for placed in _placements(script, calls, once=made is None):
         edits = [made] if made is not None else []
         for above, group in placed:
-            lines = [name + script.text[script.span(call.func)[1] : script.span(call)[1]] + REMARK for call in group]
+            lines = [name + _given(script, call) + REMARK for call in group]
             edit = _lines_before(script, above, lines)
             if edit is None:
                 break

@@ -8,18 +8,20 @@ register a parameter), which is right so often that one candidate takes away wha
 from __future__ import annotations
 
 import ast
+import builtins
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from triage.reduce.text.code.edits import deletion
 from triage.reduce.text.code.names import Occurrences, Scope
-from triage.reduce.text.code.nodes import pairs_of
+from triage.reduce.text.code.nodes import bound_name, pairs_of, string_of
 from triage.reduce.text.code.own_names import is_module
 from triage.reduce.text.code.script import Definition, Edit, Function, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 
 _FILLS = frozenset({"add", "append", "appendleft", "extend", "insert", "setdefault", "update"})
-_CALLED_BY_TORCH = frozenset({"backward", "forward", "jvp", "setup_context", "vmap"})
+_CALLED_BY_TORCH = frozenset({"backward", "forward", "jvp", "setup_context", "vjp", "vmap"})
 Place = tuple[Scope | None, str]  # a name of a scope; an attribute of whatever object belongs to none
 
 
@@ -30,8 +32,9 @@ def propose(script: Script) -> Iterator[Choice]:
     gone = {id(unit.statement) for unit in dead if unit.pair is None}
     parts: dict[int, list[_Unit]] = {}
     for unit in dead:
-        if not any(id(above) in gone for above in script.above(unit.statement)):
-            parts.setdefault(id(unit.statement), []).append(unit)
+        whole = unit.table or unit.statement
+        if not any(id(above) in gone for above in script.above(whole)):
+            parts.setdefault(id(whole), []).append(unit)
     for units in parts.values():
         yield one(_without(script, units))
 
@@ -40,12 +43,17 @@ def propose(script: Script) -> Iterator[Choice]:
 class _Unit:
     """A statement that only keeps something (`pair`: that part of `a, b = x, y`), and the places where it does.
 
-    One without places does nothing at all: nothing can need it.
+    One without places does nothing at all: nothing can need it. What a `table` has under a path (`{"first.bias": b}`, as modules
+    name their parameters) is kept for what reads each of the names in it.
     """
 
     statement: ast.stmt
     places: tuple[Place, ...]
     pair: int | None = None
+    table: ast.Dict | None = None
+
+    def is_read(self, needed: set[Place]) -> bool:
+        return (any if self.table is None else all)(place in needed for place in self.places)
 
 
 class _Keeping:
@@ -55,8 +63,15 @@ class _Keeping:
         self._script = script
         self._names = Occurrences(script)
         self._modules = {node.name for node in script.tree.body if isinstance(node, ast.ClassDef) and is_module(node)}
+        self._imported = {
+            bound_name(alias): alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
+            for node in script.nodes
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
         self._filled: set[ast.AST] = set()  # what a unit adds to, which is no reading of it
         self._units = [unit for statement, _ in script.statements() for unit in self._of(statement)]
+        self._units += [unit for node in script.nodes if isinstance(node, ast.Dict) for unit in self._under_paths(node)]
         self._inside: dict[ast.AST, _Unit] = {}
         for unit in self._units:
             for node in _nodes_of(unit):
@@ -64,15 +79,11 @@ class _Keeping:
 
     def dead(self) -> list[_Unit]:
         """Units that nothing needed reads."""
-        keepers: dict[Place, list[_Unit]] = {}
-        for unit in self._units:
-            for place in unit.places:
-                keepers.setdefault(place, []).append(unit)
-        alive: set[_Unit] = set()
+        alive, needed = set[_Unit](), set[Place]()
         reads, grown = list(self._reads()), True
         while grown:
-            needed = {place for place, around in reads if alive.issuperset(around)}
-            found = {unit for place in needed for unit in keepers.get(place, ())} - alive
+            needed |= {place for place, around in reads if alive.issuperset(around)}
+            found = {unit for unit in self._units if unit not in alive and unit.is_read(needed)}
             reads = [(place, around) for place, around in reads if place not in needed]
             alive |= found
             grown = bool(found)
@@ -90,6 +101,7 @@ class _Keeping:
                 places = [(None, node.attr)]
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 places = [(None, node.value), (self._names.module, node.value)]
+                places += [(None, part) for part in node.value.split(".")]
             if places:
                 chain = (node, *self._script.above(node))
                 around = tuple(dict.fromkeys(unit for item in chain if (unit := self._inside.get(item)) is not None))
@@ -123,19 +135,36 @@ class _Keeping:
         if places:
             yield _Unit(statement, tuple(places))
 
+    def _under_paths(self, table: ast.Dict) -> Iterator[_Unit]:
+        for number, key in enumerate(table.keys):
+            parts = (string_of(key) or "").split(".") if key is not None else []
+            if len(parts) > 1:
+                yield _Unit(self._script.statement_of(table), tuple((None, part) for part in parts), number, table)
+
     def _makes_module(self, statement: ast.stmt) -> bool:
         """`Attention()`, which is left of what kept it."""
         made = statement.value if isinstance(statement, ast.Expr) else None
         return isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id in self._modules
 
     def _defined(self, node: Definition) -> list[Place]:
-        """A definition without decorators: what runs it may be hidden in one."""
-        if node.decorator_list or node.name.startswith("__") or node.name in _CALLED_BY_TORCH:
+        """A definition, unless what runs it may be hidden in a decorator."""
+        if node.name.startswith("__") or node.name in _CALLED_BY_TORCH:
             return []
-        if isinstance(self._script.parents[node], ast.ClassDef):
-            return [(None, node.name)]
+        if not all(map(self._hides_nothing, node.decorator_list)):
+            return []
         scope = self._names.owners.get(node)
+        if isinstance(self._script.parents[node], ast.ClassDef):
+            return [(None, node.name), (scope, node.name)]
         return [] if scope is None or isinstance(node, ast.AsyncFunctionDef) else [(scope, node.name)]
+
+    def _hides_nothing(self, mark: ast.expr) -> bool:
+        """Whether it is Python's own (`dataclass`, `property`): but for `atexit.register`, these register nothing."""
+        first, _, rest = ast.unparse(mark.func if isinstance(mark, ast.Call) else mark).partition(".")
+        imported = self._imported.get(first)
+        if imported is None:
+            return not rest and first in vars(builtins) and not any(place.binds for place in self._names.of(first))
+        registers = (rest or imported).rpartition(".")[2] == "register"
+        return imported.partition(".")[0] in sys.stdlib_module_names and not registers
 
     def _kept(self, targets: Iterable[ast.expr]) -> list[Place]:
         """Where these targets keep something; nothing where one of them does more."""
@@ -188,6 +217,8 @@ def _fills(node: ast.expr) -> bool:
 def _nodes_of(unit: _Unit) -> list[ast.AST]:
     if unit.pair is None:
         return [unit.statement]
+    if unit.table is not None:
+        return [item for item in (unit.table.keys[unit.pair], unit.table.values[unit.pair]) if item is not None]
     assert isinstance(unit.statement, ast.Assign)
     return list(pairs_of(unit.statement)[unit.pair])
 
@@ -195,6 +226,8 @@ def _nodes_of(unit: _Unit) -> list[ast.AST]:
 def _without(script: Script, units: list[_Unit]) -> Edit:
     """The statement without these of its parts."""
     statement, pairs = units[0].statement, {unit.pair for unit in units}
+    if units[0].table is not None:
+        return _fewer_items(script, units[0].table, pairs)
     whole = None in pairs
     if not whole and isinstance(statement, ast.Assign):
         left = [pair for number, pair in enumerate(pairs_of(statement)) if number not in pairs]
@@ -202,3 +235,16 @@ def _without(script: Script, units: list[_Unit]) -> Edit:
             targets, values = ([script.source(item) for item in side] for side in zip(*left, strict=True))
             return Edit(*script.span(statement), f"{', '.join(targets)} = {', '.join(values)}")
     return deletion(script, statement)
+
+
+def _fewer_items(script: Script, table: ast.Dict, gone: set[int | None]) -> Edit:
+    """A dictionary without these of its items; the others stay as they are written."""
+    start, end = script.span(table)
+    items = zip(table.keys, table.values, strict=True)
+    places = [(script.span(key or value)[0] - (0 if key else 2), script.span(value)[1]) for key, value in items]
+    text = script.text[start : places[0][0]]
+    left = [number for number in range(len(places)) if number not in gone]
+    for number in left:
+        between = places[number - 1][1] if number != left[0] else places[number][0]
+        text += script.text[between : places[number][1]]
+    return Edit(start, end, text + script.text[places[-1][1] : end] if left else "{}")
