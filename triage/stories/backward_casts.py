@@ -91,7 +91,10 @@ def _wrong_by_itself(found: Findings, case: GraphCase) -> Iterator[tuple[WrongRe
         asked.add(f"{operator_name(node)} {node.tensor}")
         result = run_compared(found, alone, Comparison(gradients=True, own_check=True))
         wrongs = result.notes.wrongs if result is not None else ()
-        yield from ((wrong, alone.case) for wrong in wrongs if wrong.direction == Direction.BACKWARD)
+        item = f"gradient of an operand of {operator_name(node)}"  # its own name is one of the candidate's
+        yield from (
+            (replace(wrong, item=item), alone.case) for wrong in wrongs if wrong.direction == Direction.BACKWARD
+        )
 
 
 def _told_as_wrong(rounding: Rounding) -> WrongResult:
