@@ -17,7 +17,7 @@ from triage.culprit.ways_round.changes import of_settings
 from triage.judge.likeness import same_face
 from triage.locate.comparing import CHECK_FACTOR, CHECK_SECONDS
 from triage.locate.conclude import rung_that_shows
-from triage.model.accuracy import Comparison, Rounding, WrongResult
+from triage.model.accuracy import Rounding, WrongResult
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Direction, Stage
 from triage.probe.graphs import read_graphs
@@ -25,7 +25,7 @@ from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.edits import Keep
 from triage.reduce.graph.observe import observed
 from triage.stories.findings import Findings
-from triage.stories.rounding_doubts import MOST, VALUES, run_compared, shown_wrong
+from triage.stories.rounding_doubts import MOST, VALUES, shown_wrong, wrong_gradients
 from triage.stories.spots import Files, program_of
 
 UNCAST = "with uncast backward passes"
@@ -89,12 +89,8 @@ def _wrong_by_itself(found: Findings, case: GraphCase) -> Iterator[tuple[WrongRe
         if alone is None or f"{operator_name(node)} {node.tensor}" in asked:
             continue
         asked.add(f"{operator_name(node)} {node.tensor}")
-        result = run_compared(found, alone, Comparison(gradients=True, own_check=True))
-        wrongs = result.notes.wrongs if result is not None else ()
         item = f"gradient of an operand of {operator_name(node)}"  # its own name is one of the candidate's
-        yield from (
-            (replace(wrong, item=item), alone.case) for wrong in wrongs if wrong.direction == Direction.BACKWARD
-        )
+        yield from ((replace(wrong, item=item), alone.case) for wrong in wrong_gradients(found, alone))
 
 
 def _told_as_wrong(rounding: Rounding) -> WrongResult:

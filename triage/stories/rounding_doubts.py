@@ -26,7 +26,7 @@ from triage.model.accuracy import RESULT_OF, Comparison, Rounding, WrongResult
 from triage.model.effects import mutated
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.rungs import AS_IS, DEFAULT_BACKEND
-from triage.model.stage import OutcomeKind
+from triage.model.stage import Direction, OutcomeKind
 from triage.probe.graphs import read_graphs
 from triage.probe.interpret import with_comparison
 from triage.probe.run import Probe
@@ -83,7 +83,7 @@ def _alone(
     found.session.emit("engine_step", text="asking each operation for what it makes of eager's values")
     apart, names = _apart(_forward(whole.case))
     small_too = Comparison(own_check=True)
-    result = run_compared(found, Candidate(apart, VALUES), small_too) if names else None
+    result = _run(found, Candidate(apart, VALUES), small_too) if names else None
     # What it shares memory with is another here, where all that it gives is returned.
     wrongs = [wrong for wrong in result.notes.wrongs if wrong.kind != "aliasing"] if result is not None else []
     differing: tuple[Candidate, CandidateResult] | None = None
@@ -93,7 +93,7 @@ def _alone(
         alone = whole.maybe(Keep(frozenset([node.name]))) if node is not None else None
         if node is None or alone is None or operator_name(node) in by_themselves:
             continue
-        if _has_wrong_gradient(found, alone):  # one operation, where what follows asks the whole graph
+        if wrong_gradients(found, alone):  # one operation, where what follows asks the whole graph
             by_themselves.add(operator_name(node))
             continue
         differing = differing or _differing(found, whole)
@@ -122,10 +122,11 @@ def _forward(case: GraphCase) -> GraphCase:
     return prune(replace(case, backward=False)) if case.backward else case
 
 
-def _has_wrong_gradient(found: Findings, alone: Candidate) -> bool:
-    """Whether an operation gives a wrong gradient by itself: then that is what is wrong, whatever else it gives."""
-    result = run_compared(found, alone, Comparison(gradients=True, own_check=True)) if alone.case.backward else None
-    return result is not None and any(wrong.direction == "backward" for wrong in result.notes.wrongs)
+def wrong_gradients(found: Findings, alone: Candidate) -> list[WrongResult]:
+    """The gradients that an operation gives wrongly by itself: then these are what is wrong, whatever else it gives."""
+    result = _run(found, alone, Comparison(gradients=True, own_check=True)) if alone.case.backward else None
+    wrongs = result.notes.wrongs if result is not None else ()
+    return [wrong for wrong in wrongs if wrong.direction == Direction.BACKWARD]
 
 
 def shown_wrong(probe: Probe, told: WrongResult) -> Probe:
@@ -316,7 +317,7 @@ def _made(case: GraphCase, names: list[str], wrong: WrongResult) -> GraphNode | 
 
 def _differing(found: Findings, whole: Candidate) -> tuple[Candidate, CandidateResult] | None:
     """The graph, so as it can be compared, and the run in which it differs from eager as a whole; None where it does not."""
-    result = run_compared(found, whole)
+    result = _run(found, whole)
     if result is None:
         return None
     if whole.form.reference and needs_its_dtype(result):
@@ -332,14 +333,14 @@ def _differing(found: Findings, whole: Candidate) -> tuple[Candidate, CandidateR
 def _agrees_without(found: Findings, whole: Candidate, differs: CandidateResult, node: GraphNode) -> bool:
     """Whether the graph that differs from eager does not where it is given eager's result of this operation."""
     rest = whole.maybe(Cut(frozenset([node.name])))
-    agrees = run_compared(found, rest) if rest is not None else None
+    agrees = _run(found, rest) if rest is not None else None
     if agrees is None or agrees.outcome.failed:
         return False
     left = agrees.notes.rounding
     return differs.outcome.failed or not (left is not None and left.far)
 
 
-def run_compared(found: Findings, candidate: Candidate, comparison: Comparison | None = None) -> CandidateResult | None:
+def _run(found: Findings, candidate: Candidate, comparison: Comparison | None = None) -> CandidateResult | None:
     """What a candidate does, compared with eager, on the rung that shows the failure; None where it is none."""
     conclusion, runner = found.walk.conclusion(), found.runner
     assert runner is not None

@@ -190,12 +190,7 @@ def _of_calls(found: Findings, files: Files) -> Iterator[Spot]:
 
 def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[Spot | None]:
     named = _names(operators_in(conclusion.error))
-    if found.diverging is not None:
-        yield _of_node(found.diverging.node, files)
-    if found.first_wrong is not None:
-        yield _of_node(found.first_wrong, files)
-    if found.given_wrong is not None:
-        yield _of_node(found.given_wrong.node, files)
+    yield from (_of_node(node, files) for node in _where_wrong(found))
     if found.fake_wrong is not None:
         yield from _doing(found, conclusion, files, found.fake_wrong.operation)
     made = found.reproduced
@@ -211,12 +206,17 @@ def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[S
 
 def library_lines(found: Findings, files: Files) -> list[Spot]:
     """The lines of installed packages where the guilty operations are done, as the graphs say; the surest first."""
-    told = (found.diverging.node if found.diverging else None, found.first_wrong)
-    given = found.given_wrong.node if found.given_wrong is not None else None
     made = found.reproduced
     left = _ordered(made.graph, set()) if made is not None and made.graph is not None else []
-    spots = (files.library_spot(node.where) for node in (*told, given, *left) if node is not None)
+    spots = (files.library_spot(node.where) for node in (*_where_wrong(found), *left))
     return list(dict.fromkeys(filter(None, spots)))
+
+
+def _where_wrong(found: Findings) -> list[GraphNode]:
+    """The operations where values go wrong, the surest first."""
+    told = (found.diverging, found.given_wrong)
+    diverging, given = (each.node if each is not None else None for each in told)
+    return [node for node in (diverging, found.first_wrong, given) if node is not None]
 
 
 def _doing(found: Findings, conclusion: Conclusion, files: Files, operation: str) -> Iterator[Spot | None]:
