@@ -59,13 +59,22 @@ def _panel(done: RunResult) -> Any:
 
 def _facts(done: RunResult) -> Iterator[tuple[str, str]]:
     from triage.model.report import COMPILES_NOTHING
-    from triage.report.wording import another_on_that_line, modules_alike, workarounds_of_each
+    from triage.report.wording import (
+        another_on_that_line,
+        function_alone,
+        line_title,
+        modules_alike,
+        workarounds_of_each,
+    )
 
     report = done.report
     if report.known_cause is not None:
         yield "cure", report.known_cause.cure
     if report.signature is not None and report.signature.user_line:
-        yield "line", report.signature.user_line
+        yield line_title(report.signature).lower(), report.signature.user_line
+        function = function_alone(report)
+        if function is not None:
+            yield "function", function.replace("`", "")
         if report.culprit is not None and report.culprit.module:
             yield "module", report.culprit.module + modules_alike(report.culprit)
     if report.signature is not None and report.signature.library_line:

@@ -12,7 +12,7 @@ from triage.model.report import Culprit, SubsystemSearch, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.report.markdown import code, prose
-from triage.report.wording import STAGES, compile_call, modules_alike, plural, regression
+from triage.report.wording import STAGES, compile_call, function_alone, line_title, modules_alike, plural, regression
 
 
 def facts(report: TriageReport) -> list[tuple[str, str]]:
@@ -40,9 +40,12 @@ def _where_it_fails(report: TriageReport) -> Iterator[tuple[str, str]]:
     if signature is None:
         return
     if signature.user_line and report.own_code is None:
-        yield "Line", code(clip(signature.user_line, 240))
+        yield line_title(signature), code(clip(signature.user_line, 240))
         if culprit is not None and culprit.module:
             yield "Module", code(clip(culprit.module, 120)) + modules_alike(culprit)
+    function = function_alone(report)
+    if function is not None:
+        yield "Function", function
     if signature.library_line:
         yield "In the library", code(clip(signature.library_line, 240))
     if signature.hangs_in:

@@ -17,6 +17,7 @@ from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.report.markdown import one_line
 from triage.report.own_faults import in_title
+from triage.report.wording import function_to_blame
 
 MOST = 120  # characters
 MOST_FEATURES = 3
@@ -28,7 +29,6 @@ _TAGS = {
     Stage.BACKEND: "custom backend",
 }
 _FRAME = re.compile(r"(?m)^ +File \"([^\"\n]+)\", line \d+, in (\S+)$")
-_CODE = re.compile(r"`([\w.]+)`")
 _DECOMPOSITION = "decomposition"
 _GUARDS = "guards"
 
@@ -119,9 +119,8 @@ def _with(report: TriageReport) -> str:
     made = report.reproducer
     if made is not None and made.verified and made.features and not made.doubt:
         return f" with {', '.join(made.features[:MOST_FEATURES])}"
-    way = next((way for way in report.ways_round if way.kind == "function"), None)
-    named = _CODE.search(way.change) if way is not None else None
-    return f", right where {named.group(1)} is not compiled" if named is not None else ""
+    function = function_to_blame(report)
+    return f", right where {function[0]} is not compiled" if function is not None else ""
 
 
 def _hang(report: TriageReport) -> str:

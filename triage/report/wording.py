@@ -49,6 +49,7 @@ _ABLATED = {
 # A workaround that is an argument of torch.compile, or one less.
 _ARGUMENT = re.compile(r"`?torch\.compile\(\.\.\.(?:, (?P<argument>.*))?\)`?(?: (?P<rest>.*))?")
 _QUOTES = re.compile(r"=?`")  # of a name: "without `options=`"
+_NAMED = re.compile(r"`([\w.]+)`")
 _UNQUOTED = re.compile(r"[\w@%+=:,./~<>-]+")
 
 
@@ -71,6 +72,30 @@ def modules_alike(culprit: Culprit) -> str:
     return (
         f", or one of {more} more that do the same" if more > 1 else ", or another that does the same" if more else ""
     )
+
+
+def line_title(signature: ReportSignature) -> str:
+    """What the program's line is: where it fails, or where its own check finds that compiled code went wrong before."""
+    return "Noticed at" if signature.noticed else "Line"
+
+
+def function_to_blame(report: TriageReport) -> tuple[str, str] | None:
+    """The function of the program without which, left uncompiled, the script passes, and its place; None where none was tried.
+
+    ("Controller.push", "train.py:13")
+    """
+    way = next((way for way in report.ways_round if way.kind == "function"), None)
+    named = _NAMED.search(way.change) if way is not None else None
+    return (named.group(1), way.where or "") if way is not None and named is not None else None
+
+
+def function_alone(report: TriageReport) -> str | None:
+    """The function to blame, in Markdown, where no line of it is known."""
+    found = function_to_blame(report)
+    if found is None or report.signature is None or not report.signature.noticed:
+        return None
+    where = f" ({code(clip(found[1], 120))})" if found[1] else ""
+    return f"{code(clip(found[0], 120))}{where}: the script passes where it is not compiled"
 
 
 def another_on_that_line(report: TriageReport) -> str:

@@ -18,6 +18,7 @@ from triage.environments.files import JOURNAL
 from triage.errors import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, EXIT_PARTIAL, EXIT_SCRIPT
 from triage.judge.signature import headline, is_user_frame
 from triage.locate.conclude import Conclusion
+from triage.locate.outcomes import is_script_check
 from triage.model.codec import encode
 from triage.model.own_code import OF_OPERATORS, OwnCode
 from triage.model.report import Culprit, NearestPassing, ReportSignature, ReportVerdict, Sibling, TriageReport
@@ -79,11 +80,15 @@ def assemble(found: Findings) -> TriageReport:
     graph = guilty_graph(walk, conclusion, made.graph if made is not None else None)
     reproducer = reproducer_facts(found)
     doubted = reproducer is not None and reproducer.doubt is not None
-    reduced_line = line_to_blame(found) or only_line(found.cases, graph) or _exit_line(found, conclusion)
+    reduced_line = line_to_blame(found) or only_line(found.cases, graph)
+    noticed = reduced_line is None and _fails_by_check(conclusion)
+    reduced_line = reduced_line or _exit_line(found, conclusion)
     if reduced_line is None and (named := operators_in(conclusion.error)):
         reduced_line = named_line(found.cases, graph, named[0])
     typed = found.target.text() if found.target.script is None else None
     signature = _signature(conclusion, reduced_line, own, typed)
+    if signature is not None and noticed and own is None:
+        signature = replace(signature, noticed=True)
     session.timings["total"] = round(session.clock.elapsed(), 2)
     report = TriageReport(
         tool={"name": "triage", "version": triage.__version__},
@@ -232,6 +237,14 @@ def rerun_command(found: Findings) -> str:
 
 def _tells(name: str) -> bool:
     return _READ_BY_TORCH.match(name) is not None and not _SECRET.search(name)
+
+
+def _fails_by_check(conclusion: Conclusion) -> bool:
+    """Whether what fails is the program's own check of what compiled code gave it, by an exception or an exit status."""
+    outcome = conclusion.outcome
+    if outcome is None or conclusion.stage in (Stage.SCRIPT, Stage.NONE):
+        return False
+    return is_script_check(outcome) or conclusion.symptom is Symptom.WRONG_RESULT
 
 
 def _exit_line(found: Findings, conclusion: Conclusion) -> str | None:

@@ -87,7 +87,11 @@ def _facts(report: TriageReport) -> list[tuple[str, str]]:
         f", {wording.plural(report.reproducer.ops, 'operation')}" if report.reproducer.ops is not None else ""
     )  # fmt: skip
     found = (
-        ("Line", f"`{line.replace('`', '')}`" if line else ""),
+        (
+            wording.line_title(signature) if signature is not None else "Line",
+            f"`{line.replace('`', '')}`" if line else "",
+        ),
+        ("Function", wording.function_alone(report) or ""),
         ("Module", module),
         ("Operation", f"`{culprit.op}`" if culprit is not None and culprit.op else ""),
         ("Part", culprit.subsystem if culprit is not None and culprit.subsystem else ""),
