@@ -11,7 +11,7 @@ from triage.judge.judgement import CandidateResult
 from triage.judge.oracle import SignatureOracle
 from triage.judge.printed import as_wrong, judged_beside
 from triage.judge.signature import signature_of
-from triage.model.outcome import AgentNotes, Outcome, RaisedException
+from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Verdict
 from triage.probe.launch import Cancel
 from triage.reduce.text.checks.runners import PrintedRunner
@@ -120,6 +120,28 @@ def test_the_final_text_compares_what_it_printed() -> None:
         "torch.testing.assert_close(printed, [0.5, 0.5, 1.5, 1.5], rtol=0.01, atol=0.0001)\n"
     )
     assert asked[0].endswith("main()\nprint(printed)\n")
+
+
+def test_words_are_compared_as_they_are() -> None:
+    text = "import torch\nfor x in range(2):\n    print(f(x), 'of', g(x))\n"
+    found = list(compared_at_the_end(Script(text), lambda text: None if "float(" in text else "[3, 'dog', 4, 'cat']\n"))
+    assert [script.text for script in found] == [
+        "import torch\nprinted = []\nfor x in range(2):\n    printed.extend([f(x), g(x)])\n"
+        "assert printed == [3, 'dog', 4, 'cat']\n"
+    ]
+
+
+def test_the_comparison_that_was_added_is_the_failure() -> None:
+    def failed(*frames: Frame) -> CandidateResult:
+        error = RaisedException("AssertionError", "", frames=frames)
+        outcome = Outcome(OutcomeKind.EXCEPTION, exception=error)
+        return CandidateResult(outcome, AgentNotes(), signature_of(outcome), compiled=True)
+
+    assert FAILS.signature is not None
+    oracle = PrintedOracle(FAILS.signature)
+    at_the_end, within = Frame("repro.py", 9, "<module>"), Frame("repro.py", 4, "check")
+    assert oracle.fails(failed(at_the_end))
+    assert not oracle.fails(failed(at_the_end, within))
 
 
 def test_the_list_of_values_takes_no_name_of_the_script() -> None:

@@ -203,8 +203,8 @@ def is_own_comparison(error: RaisedException) -> bool:
 
 
 def _is_added_comparison(error: RaisedException) -> bool:
-    """Whether it is the `assert_close` that was added to a text: called by no function of the program's."""
+    """Whether it is the comparison that was added to a text: made by no function of the program's."""
     own = [frame for frame in error.frames if is_user_frame(frame)]
     last = torch_frame(error.frames[-1]) if error.frames else None
-    at_the_end = last is not None and last.startswith("torch/testing/")
-    return error.type == "AssertionError" and at_the_end and [frame.function for frame in own] == ["<module>"]
+    compares = error.frames[-1:] == tuple(own) if last is None else last.startswith("torch/testing/")
+    return error.type == "AssertionError" and compares and [frame.function for frame in own] == ["<module>"]

@@ -1,7 +1,7 @@
-"""The numbers that a program prints: which lines tell results, and which of them differ from another run's.
+"""What a program prints: which lines tell results, and which of them differ from another run's, by their numbers or their words.
 
 A program may raise nothing and still be wrong; what it prints is then all that tells it. Times and what else is another number
-in each run counts for nothing, nor does what rounding may explain.
+in each run counts for nothing, nor does what rounding may explain, nor what is counted of the compiler.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ MOST_WORDS = 100
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.\d*|\.\d+)(?:e[-+]?\d+)?|\d+e[-+]?\d+|nan|inf)(?!\w|\.\d)", re.IGNORECASE
 )
+_INTEGER = re.compile(r"(?<![\w.])[-+]?\d+(?![\w.]*\d|\w)")
 _ANY_NUMBER = re.compile(r"[-+]?\.?\d[\w.+-]*|\b(?:nan|inf)\b", re.IGNORECASE)
 # Words in quotes are values, as numbers are: of a list of them it does not tell a line how many there are.
 _QUOTED = re.compile(r"(?<!\w)(?:'[^']*'|\"[^\"]*\")(?!\w)")
@@ -38,7 +39,13 @@ _MEASURED = re.compile(
     r"\bpid\b|\bdt\b|\beta\b|\bcompile\b|compiling|compilation|recompil|warm.?up",
     re.IGNORECASE,
 )
-
+# Of such a line only what has a point is a result: integers and words in it are others where something is compiled, or at another
+# time of the day.
+_OF_COMPILER = re.compile(
+    r"compil|dynamo|inductor|graph|frame|guard|cache|break|trace|backend|kernel|optimi[sz]edmodule|_orig_mod|"
+    r"\d:\d\d|\d{4}-\d\d|<[\w. ]+ at |thread|process|worker",
+    re.IGNORECASE,
+)
 
 _BOTH = (  # what `words_of` tells, and what torch.testing.assert_close says of two numbers
     re.compile(r"it prints `(.*)` where the uncompiled run prints `(.*)`", re.DOTALL),
@@ -48,10 +55,11 @@ _NO_DISTANCE = re.compile(r"Greatest absolute difference: (?:nan|inf)\b")  # of 
 
 
 class Line(NamedTuple):
-    """A line that was printed, and the numbers in it that are no integers."""
+    """A line that was printed, the numbers in it that tell results, and the rest of it."""
 
     text: str
     numbers: tuple[float, ...]
+    words: str
 
 
 Key = tuple[str, int]  # the line without its numbers, and which of those that read so it is
@@ -59,40 +67,64 @@ Lines = Mapping[Key, Line]
 
 
 def lines_of(text: str) -> Lines:
-    """The lines that tell results."""
+    """The lines that tell results, in their order."""
     found: dict[Key, Line] = {}
     counts: dict[str, int] = {}
-    for line in text.splitlines():
-        numbers = tuple(float(number) for number in _NUMBER.findall(line))
-        if not numbers or _MEASURED.search(line):
+    for line in filter(None, map(str.strip, text.splitlines())):
+        of_compiler = _OF_COMPILER.search(line) is not None
+        numbers = _NUMBER.findall(line)
+        if _MEASURED.search(line) or (of_compiler and not numbers):
             continue
+        numbers += [] if of_compiler else _INTEGER.findall(_NUMBER.sub("", line))
         words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", line))
         shape = "".join(_ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
         counts[shape] = counts.get(shape, 0) + 1
-        found[shape, counts[shape]] = Line(line.strip(), numbers)
+        words = "".join(_ANY_NUMBER.sub("#", line).split())
+        found[shape, counts[shape]] = Line(line, tuple(map(float, numbers)), "" if of_compiler else words)
     return found
 
 
+def has_numbers(lines: Lines) -> bool:
+    """Whether there is more than words in what was printed."""
+    return any(line.numbers for line in lines.values())
+
+
 def differing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
-    """The lines of both, in their order, of which a number differs. Not of those of which one run printed more than the other."""
-    return [key for key in _of_both(one, other) if _line_differs(one[key], other[key], relative)]
+    """The lines of the first, in their order, that the other has as well, with another number or other words.
+
+    Not of those that one run printed more often than the other.
+    """
+    return [key for key, line in _beside(one, other).items() if _line_differs(one[key], line, relative)]
 
 
 def agreeing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
-    """The lines of both of which no number differs; nor those of which one run printed more than the other."""
-    return [key for key in _of_both(one, other) if not _line_differs(one[key], other[key], relative)]
+    """The lines of the first that the other has as well, no number and no word of them another."""
+    return [key for key, line in _beside(one, other).items() if not _line_differs(one[key], line, relative)]
 
 
-def _of_both(one: Lines, other: Lines) -> list[Key]:
+def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
+    """Lines of the other run by those of the first that they are: those that read alike but for numbers and what is quoted.
+
+    Where both print equally many, also those in one place of which neither run prints the other's anywhere: with other words.
+    """
     lengths = [dict(lines.keys()) for lines in (one, other)]  # of each shape the last number
-    return [
-        key
+    found = {
+        key: other[key]
         for key, line in one.items()
         if key in other and lengths[0][key[0]] == lengths[1][key[0]] and len(line.numbers) == len(other[key].numbers)
-    ]
+    }
+    if len(one) != len(other):
+        return found
+    told = [{line.text for line in lines.values()} for lines in (one, other)]
+    for (key, line), (place, its) in zip(one.items(), other.items(), strict=True):
+        if key[0] != place[0] and line.words and its.words and line.text not in told[1] and its.text not in told[0]:
+            found[key] = its
+    return found
 
 
 def _line_differs(one: Line, other: Line, relative: float) -> bool:
+    if one.words != other.words or len(one.numbers) != len(other.numbers):
+        return True
     return any(_differ(a, b, relative) for a, b in zip(one.numbers, other.numbers, strict=True))
 
 
@@ -104,13 +136,14 @@ def _differ(one: float, other: float, relative: float) -> bool:
 
 def alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> list[Key]:
     """Those of the lines that two compiled runs print alike, and otherwise than uncompiled: no time that nothing tells as one."""
-    differs, varies = differing(uncompiled, other), differing(one, other)
-    return [key for key in keys if key in differs and key not in varies]
+    differs, mine, its = differing(uncompiled, other), _beside(uncompiled, one), _beside(uncompiled, other)
+    return [key for key in keys if key in differs and key in mine and not _line_differs(mine[key], its[key], BEYOND)]
 
 
 def words_of(uncompiled: Lines, compiled: Lines, key: Key) -> str:
     """What is wrong, by this line of both."""
-    one, other = (clip(lines[key].text, MOST_WORDS) for lines in (compiled, uncompiled))
+    lines = (_beside(uncompiled, compiled)[key], uncompiled[key])
+    one, other = (clip(line.text, MOST_WORDS) for line in lines)
     return f"it prints `{one}` where the uncompiled run prints `{other}`"
 
 

@@ -11,7 +11,18 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 
-from triage.judge.printed import REPEATS, Key, Lines, agreeing, alike, differing, lines_of, otherwise, words_of
+from triage.judge.printed import (
+    REPEATS,
+    Key,
+    Lines,
+    agreeing,
+    alike,
+    differing,
+    has_numbers,
+    lines_of,
+    otherwise,
+    words_of,
+)
 from triage.judge.signature import signature_of
 from triage.locate.leftovers import AS_IT_IS
 from triage.locate.visits import Visits
@@ -58,7 +69,7 @@ def worth_reading(walk: Visits) -> bool:
         return False
     if first.outcome.kind is not OutcomeKind.OK or first.notes.distributed:
         return False
-    return bool(_printed(first)) and walk.session.clock.left() > first.outcome.seconds
+    return has_numbers(_printed(first)) and walk.session.clock.left() > first.outcome.seconds
 
 
 def compare_printed(walk: Visits) -> str:

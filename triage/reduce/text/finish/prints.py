@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from triage.judge.printed import BEYOND, NEARLY_NOTHING
 from triage.reduce.text.code.names import bound_globals
@@ -15,6 +17,7 @@ from triage.reduce.text.code.nodes import calls, is_bare_constant
 from triage.reduce.text.code.script import Edit, Script
 
 MOST_VALUES = 24  # more in the list of what is expected is nothing to read
+MOST_TEXT = 400  # characters of it, where words are among them
 _FLOATS = ("e", "f", "g", "%")  # the last letter of the format of a float
 
 
@@ -27,12 +30,17 @@ def compared_at_the_end(script: Script, uncompiled: Callable[[str], str | None])
     taken = bound_globals(script) | in_functions
     numbered = (f"printed{n}" for n in itertools.count(2))
     name = "printed" if "printed" not in taken else next(name for name in numbered if name not in taken)
-    for told in (_formatted, _printed):
+    for told in (_formatted, _printed, _plain):
         collecting = _collecting(script, name, told)
         values = _values(uncompiled(f"{collecting}print({name})\n")) if collecting is not None else []
-        if collecting is not None and 0 < len(values) <= MOST_VALUES:
+        if collecting is None or not 0 < len(values) <= MOST_VALUES:
+            continue
+        if told is not _plain and all(_is_finite(value) for value in values):
             near = f"rtol={BEYOND}, atol={NEARLY_NOTHING}"
-            yield Script(f"{collecting}torch.testing.assert_close({name}, {values!r}, {near})\n")
+            numbers = [float(value) for value in values]
+            yield Script(f"{collecting}torch.testing.assert_close({name}, {numbers!r}, {near})\n")
+        elif told is _plain and len(repr(values)) <= MOST_TEXT:
+            yield Script(f"{collecting}assert {name} == {values!r}\n")
 
 
 def _collecting(script: Script, name: str, told: Callable[[ast.Call], list[str]]) -> str | None:
@@ -62,11 +70,19 @@ def _formatted(call: ast.Call) -> list[str]:
 
 
 def _printed(call: ast.Call) -> list[str]:
-    """Whatever is printed and not the same each time."""
-    told = [node.value for node in _inserted(call)] + [
-        item for item in call.args if not isinstance(item, ast.JoinedStr)
-    ]
-    return [_as_float(value) for value in told if not isinstance(value, ast.Constant)]
+    """Whatever is printed and not the same each time, as numbers."""
+    return [_as_float(value) for value in _not_constant(call)]
+
+
+def _plain(call: ast.Call) -> list[str]:
+    """The same as it is: words, counts, lists of both."""
+    return [ast.unparse(value) for value in _not_constant(call)]
+
+
+def _not_constant(call: ast.Call) -> list[ast.expr]:
+    told = [node.value for node in _inserted(call)]
+    told += [item for item in call.args if not isinstance(item, ast.JoinedStr)]
+    return [value for value in told if not isinstance(value, ast.Constant | ast.Starred)]
 
 
 def _inserted(call: ast.Call) -> list[ast.FormattedValue]:
@@ -90,10 +106,14 @@ def _as_float(value: ast.expr) -> str:
     return text if _is_float(value) else f"float({text})"
 
 
-def _values(printed: str | None) -> list[float]:
-    """The list in the last line; empty where it is none of finite numbers."""
+def _values(printed: str | None) -> list[Any]:
+    """The list in the last line; empty where it is none, or holds what is no literal: a NaN, a tensor."""
     try:
         values = ast.literal_eval((printed or "").strip().splitlines()[-1])
-        return [float(value) for value in values]
-    except (IndexError, SyntaxError, ValueError, TypeError):  # nan and inf are names
+    except (IndexError, SyntaxError, ValueError, TypeError):
         return []
+    return values if isinstance(values, list) else []
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
