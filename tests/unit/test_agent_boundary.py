@@ -49,3 +49,10 @@ def test_a_watched_function_is_compiled_once_more_as_it_is_unwatched() -> None:
     watched = boundary.record_calls(compiled, torch, told(), {})
     assert watched is not compiled
     assert torch.compile(watched, backend="inductor")._torchdynamo_orig_callable is step
+
+
+def test_what_is_compiled_is_told_by_the_name_that_the_program_gives_it() -> None:
+    """Of `module.compile()` torch.compile is given a method of torch's."""
+    net = torch.nn.Linear(2, 2)
+    names = [boundary._name_of(torch, given) for given in (net, net._call_impl, net.forward, torch.relu)]
+    assert names == ["Linear", "Linear", "Linear.forward", torch.relu.__qualname__]

@@ -228,10 +228,17 @@ def note_use(torch, recorder, model, kwargs):
         fullgraph=bool(kwargs.get("fullgraph", False)),
         dynamic=kwargs.get("dynamic"),
         options=sorted(str(name) for name in (kwargs.get("options") or ())),
-        name=getattr(model, "__qualname__", type(model).__qualname__),
+        name=_name_of(torch, model),
         wraps=isinstance(model, torch.nn.Module),
         where="%s:%d" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno) if frame is not None else "",
     )
+
+
+def _name_of(torch, model):
+    """Of a function, or of a module's class: `module.compile()` gives torch.compile the module's call, which torch defines."""
+    called = getattr(model, "__self__", None) if getattr(model, "__name__", "") == "_call_impl" else None
+    model = called if isinstance(called, torch.nn.Module) else model
+    return getattr(model, "__qualname__", type(model).__qualname__)
 
 
 def _place_of(backend):
