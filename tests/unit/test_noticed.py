@@ -1,4 +1,4 @@
-"""Where a program's own check fails, its line is where the failure is noticed; the function that is to blame is told beside it."""
+"""Where a program's own check fails, its line is where that is noticed; the function to blame is told beside it."""
 
 from __future__ import annotations
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from triage.model.outcome import Frame, RaisedException
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.starts.extract import closed, pumped
-from triage.reduce.text.watching.evidence import Module, failing_frames, packages_of
+from triage.reduce.text.watching.evidence import Module, failing_frames, frames_of_test, packages_of
 
 
 def test_a_definition_is_copied_out_of_its_package():
@@ -93,3 +95,12 @@ def test_failing_frames_are_those_the_compiler_names():
     frames = (script, runs, hooks, runs, own, torch_frame, package, raises)
     assert failing_frames(RaisedException("W", "", frames=frames)) == (own, package, raises)
     assert packages_of((own, torch_frame, package)) == ("pkg",)
+
+
+def test_of_a_check_in_a_test_the_test_is_what_its_runner_called():
+    packages = "/opt/venv/lib/python3.11/site-packages"
+    runs, script = Frame(f"{packages}/_pytest/python.py", 3, "runtest"), Frame("/p/run.py", 1, "main")
+    test, helper = Frame("/p/tests/test_net.py", 9, "test_same"), Frame("/p/tests/test_net.py", 3, "check")
+    failed = RaisedException("AssertionError", "", (script, runs, test, helper), test="tests/test_net.py::test_same")
+    assert frames_of_test(failed) == (test,)
+    assert frames_of_test(replace(failed, test="")) == () and frames_of_test(None) == ()

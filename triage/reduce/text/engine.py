@@ -161,22 +161,30 @@ class SourceEngine:
         )
 
     def _evidence(self, problem: Problem, limit: Limit, resources: Resources) -> Trace | None:
-        """What one run of the program shows; of a check of its own no call is known to fail, so none is a start by itself."""
+        """What one run of the program shows.
+
+        Of a check of its own no compiled call is known to fail, so none is a start by itself; the test that it stands in is.
+        """
         if not self.traced:
             seconds = watched_for(self.seen.outcome, limit, resources.budget, self.timeout)
             self.traced.append(self._trace(problem, seconds, resources.emit))
         found, seconds = self.traced[0]
         # Where the program takes long to start, so do its candidates.
         limit.at_least(min(MOST_SECONDS, RUNS * seconds))
-        return replace(found, calls=()) if found and self.seen.own_check and not self._of_a_call else found
+        if found is None or not self.seen.own_check or self._of_a_call:
+            return found
+        return replace(found, calls=tuple(call for call in found.calls if not call.compiled))
 
     def _trace(self, problem: Problem, seconds: float, emit: Callable[..., None]) -> tuple[Trace | None, float]:
         seen, began = self.seen, time.monotonic()
         frames = () if seen.own_check else evidence.failing_frames(seen.exception)
         unnamed = problem.stage is Stage.DYNAMO if seen.own_check else evidence.names_no_compiled_line(seen.exception)
+        around = (
+            evidence.frames_of_test(seen.exception) if seen.own_check else evidence.outer_frames(seen.exception, frames)
+        )
         wanted = Wanted(
             frames,
-            evidence.outer_frames(seen.exception, frames),
+            around,
             calls=0 if seen.own_check else seen.calls,
             rank=seen.exception.rank if seen.exception else None,
             compiled=unnamed,

@@ -104,6 +104,14 @@ def _below_pytest(frames: Sequence[Frame]) -> Sequence[Frame]:
     return frames[runner[-1] + 1 :] if runner else frames
 
 
+def frames_of_test(exception: RaisedException | None) -> tuple[Frame, ...]:
+    """The test whose own check failed, where a test runner called it: nothing else in the program does."""
+    if exception is None or not exception.test:
+        return ()
+    own = (frame for frame in _below_pytest(exception.frames) if is_user_frame(frame) and frame.function != "<module>")
+    return tuple(own)[:1]
+
+
 def outer_frames(exception: RaisedException | None, compiled: Sequence[Frame]) -> tuple[Frame, ...]:
     """The program's functions around the compiled ones, outermost first: a test, a training step.
 
