@@ -16,10 +16,10 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from triage.model.accuracy import Comparison
 from triage.model.codec import encode
@@ -248,19 +248,42 @@ def named_pipes(folder: Path) -> tuple[int, int]:
     return os.open(folder / REQUESTS, os.O_RDWR), os.open(folder / REPLIES, os.O_RDONLY | os.O_NONBLOCK)
 
 
+class Parent(Protocol):
+    """Of whom a child can be asked for: a server here, or one that another process lends (`lending.py`)."""
+
+    def submit(self, request: ForkRequest) -> Future[ForkExit]:
+        """Start it; the future completes with its end."""
+
+    def cancel(self, future: Future[ForkExit]) -> None:
+        """End it."""
+
+
 class Branch(Forks):
     """A child of a server that has executed import statements, for candidates that begin with the same ones.
 
     Raises CannotForkError where it cannot be: they fail, begin threads, or compile. A `cancel` that is set ends the wait for it.
+    Of one that is lent `env` is the environment it must have, and `home` the directory of who asks.
     """
 
-    def __init__(self, server: Forks, root: Path, imports: str, kernels: Path | None, cancel: Cancel) -> None:
+    def __init__(
+        self,
+        server: Parent,
+        root: Path,
+        imports: str,
+        kernels: Path | None,
+        cancel: Cancel,
+        *,
+        env: Mapping[str, str | None] | None = None,
+        home: Path | None = None,
+    ) -> None:
         root.mkdir()
         requests, replies = named_pipes(root)
         super().__init__(requests, os.fdopen(replies, "rb"))
         self._server, self._process = server, Future[ForkExit]()
         try:
-            self._process = server.submit(ForkRequest("", root, NO_LIMIT, kernels=kernels, imports=imports))
+            self._process = server.submit(
+                ForkRequest("", root, NO_LIMIT, kernels=kernels, imports=imports, env=env or {}, cwd=home)
+            )
             self._await_ready(cancel)
         except BaseException:
             self.kill()
@@ -272,6 +295,13 @@ class Branch(Forks):
     @property
     def alive(self) -> bool:
         return not self._gone and not self._process.done()
+
+    def close(self) -> None:
+        """End it, and all that runs in it, and wait for that."""
+        self.ask_to_end()
+        if not wait([self._process], STOP_SECONDS).done:
+            self.kill()
+        self._reader.join(STOP_SECONDS)
 
     def kill(self) -> None:
         """End it, and all that runs in it."""

@@ -142,16 +142,14 @@ class _Sweeping:
         directory = self.folder / self.scripts[name].directory
         with writing(directory.parent):
             directory.parent.mkdir(parents=True, exist_ok=True)
-        task = work(name, self._jobs[name], which, directory, self._limits())
-        if which is not Pass.WHOLE:
-            task = replace(task, env=self._lent(self._jobs[name]))
+        task = replace(work(name, self._jobs[name], which, directory, self._limits()), env=self._lent(self._jobs[name]))
         self._running[name] = (task, which, stamp(directory))
         self.scripts[name] = replace(self.scripts[name], running=which)
         self.engine.submit(task)
         self.emit("pass_started", script=name, which=which.value)
 
     def _lent(self, job: Job) -> dict[str, str]:
-        """Where a warm interpreter is asked first: on this machine, where enough screenings are left to make up for its start."""
+        """Where a warm interpreter is lent: on this machine, where enough screenings are left to make up for its start."""
         if self._lender is None and not self._alone:
             to_screen = sum(Pass.SCREEN.value not in script.answers for script in self.scripts.values())
             self._alone = self.engine.name != "local" or to_screen < WORTH_WARMING

@@ -53,7 +53,9 @@ class Branches:
         self._seen: Counter[str] = Counter()
         self._made: dict[str, Branch | None] = {}  # by imports; None while it is made, and where it cannot be
 
-    def best_for(self, server: ForkServer, source: str, root: Path, kernels: Path | None) -> ForkServer | Branch:
+    def best_for(
+        self, server: ForkServer | Branch, source: str, root: Path, kernels: Path | None
+    ) -> ForkServer | Branch:
         """What forks this candidate. `root` is where one may be made."""
         imports = imports_of(source)
         if not imports:
@@ -70,7 +72,7 @@ class Branches:
                 make.start()
         return server
 
-    def _make(self, server: ForkServer, place: Path, imports: str, kernels: Path | None) -> None:
+    def _make(self, server: ForkServer | Branch, place: Path, imports: str, kernels: Path | None) -> None:
         try:
             branch = Branch(server, place, imports, kernels, self._closing)
         except (CannotForkError, ServerGoneError, OSError, ValueError):

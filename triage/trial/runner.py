@@ -7,6 +7,7 @@ candidate that was running then is run once more, in a fresh process, because it
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import threading
 import time
@@ -21,6 +22,7 @@ from triage.model.accuracy import Comparison
 from triage.model.rungs import backend_of
 from triage.probe.forkclient import Branch, CannotForkError, ForkExit, ForkRequest, ForkServer, ServerGoneError
 from triage.probe.launch import Cancel
+from triage.probe.lending import ADDRESS, borrowed
 from triage.probe.staging import shared_with_forks
 from triage.probe.starvation import STILL_CANDIDATE_SECONDS, Standstill, Starved
 from triage.trial.branches import Branches
@@ -55,7 +57,7 @@ class ForkServerRunner(PooledRunner):
         self.why_slow: str | None = None
         self._fresh = FreshProcessRunner(python, jobs=self.jobs, neutral=neutral, kernels=kernels)
         self._memory_mb = memory_mb or default_memory_mb(self.jobs)
-        self._server: ForkServer | None = None
+        self._server: ForkServer | Branch | None = None
         self._starts, self._threads = 0, False
         self._closing = Cancel()
         self._branches = Branches(self._closing)
@@ -200,7 +202,7 @@ class ForkServerRunner(PooledRunner):
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         return self.run_cut(query, cancel, None).result
 
-    def _running_server(self) -> ForkServer | None:
+    def _running_server(self) -> ForkServer | Branch | None:
         if self._closing.is_set():
             return None  # nobody would delete a directory that is made now
         home = self._home()
@@ -219,12 +221,23 @@ class ForkServerRunner(PooledRunner):
         if self._starts > SERVER_STARTS:
             self.why_slow = f"the warm interpreter died {SERVER_STARTS} times"
             return
+        if self._starts == 1 and self._borrow(home):
+            return
         neutral = self._fresh.neutral
         shared = home / "shared" if neutral is None else shared_with_forks(neutral)
         try:
             self._server = ForkServer(self._fresh.python, home, shared, self._closing, as_it_is=self._threads)
         except CannotForkError as reason:
             self.why_slow = str(reason)
+
+    def _borrow(self, home: Path) -> bool:
+        """Whether somebody lends a warm interpreter that is as one's own would be."""
+        address = os.environ.get(ADDRESS)
+        if address is None or self._threads or self._fresh.neutral is None:
+            return False
+        with contextlib.suppress(CannotForkError):
+            self._server = borrowed(address, home, self._fresh.kernels, self._closing)
+        return self._server is not None
 
 
 class RunnerBeside(RunnerView):

@@ -67,9 +67,8 @@ def _serve_behind_imports(request, out, err):
     say = Replies(replies)
     why = branch.execute(request["imports"])
     say(ready=not why, reason=why)
-    if not why:
-        Server(requests, say).serve()
-    return 0
+    begun = None if why else Server(requests, say).serve()
+    return 0 if begun is None else _serve_behind_imports(*begun)
 
 
 class Replies:
