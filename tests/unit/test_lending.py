@@ -144,8 +144,18 @@ def test_a_pass_in_the_warm_interpreter_is_enough(tmp_path, monkeypatch):
     assert (ran, asked.doubted) == (["warm 60"], False)
 
 
-def test_a_failure_there_is_asked_of_fresh_processes_from_then_on(tmp_path, monkeypatch):
-    ran = probes(monkeypatch, OutcomeKind.EXCEPTION, OutcomeKind.OK)
+@pytest.mark.parametrize("kind", [OutcomeKind.EXCEPTION, OutcomeKind.WRONG_RESULT])
+def test_what_a_script_raises_there_is_the_answer_of_its_screening(tmp_path, monkeypatch, kind):
+    """The next pass runs it in processes of its own."""
+    ran = probes(monkeypatch, kind, OutcomeKind.OK)
+    asked = Screening(SCREEN, {ADDRESS: "there"})
+    assert asked.run_probe(request_for(tmp_path)).outcome.kind is kind
+    assert (ran, asked.doubted) == (["warm 60"], False)
+
+
+@pytest.mark.parametrize("kind", [OutcomeKind.CRASH, OutcomeKind.HANG])
+def test_another_failure_there_is_asked_of_fresh_processes_from_then_on(tmp_path, monkeypatch, kind):
+    ran = probes(monkeypatch, kind, OutcomeKind.OK)
     asked = Screening(SCREEN, {ADDRESS: "there"})
     asked.run_probe(request_for(tmp_path))
     asked.run_probe(replace(request_for(tmp_path), name="as_is-compared"))
@@ -171,13 +181,20 @@ def test_only_a_script_as_a_fresh_interpreter_would_run_it_is_asked_there(tmp_pa
     assert ran == ["fresh 300", "fresh 300"]
 
 
-def test_of_a_script_whose_operation_is_looked_for_only_the_rungs_below_are_asked_there(tmp_path, monkeypatch):
+@pytest.mark.parametrize("settings", [Settings(operation_only=True), Settings()])
+def test_of_a_script_that_is_reduced_only_the_rungs_below_are_asked_there(tmp_path, monkeypatch, settings):
     ran = probes(monkeypatch, OutcomeKind.OK, OutcomeKind.EXCEPTION)
-    asked = Screening(Settings(operation_only=True), {ADDRESS: "there"})
+    asked = Screening(settings, {ADDRESS: "there"})
     for rung in (None, "inductor", "uncompiled", "aot_eager_decomp_partition"):
         asked.run_probe(replace(request_for(tmp_path), rung=rung))
-    Screening(Settings(), {ADDRESS: "there"}).run_probe(replace(request_for(tmp_path), rung="uncompiled"))
-    assert ran == ["fresh 300", "fresh 300", "warm 60", "warm 60", "fresh 300"]
+    assert ran == ["fresh 300", "fresh 300", "warm 60", "warm 60"]
+
+
+def test_there_a_rung_below_has_to_pass(tmp_path, monkeypatch):
+    ran = probes(monkeypatch, OutcomeKind.EXCEPTION, OutcomeKind.OK)
+    asked = Screening(Settings(), {ADDRESS: "there"})
+    assert asked.run_probe(replace(request_for(tmp_path), rung="eager")).outcome.kind is OutcomeKind.OK
+    assert (ran, asked.doubted) == (["warm 60", "fresh 300"], True)
 
 
 class Settled:

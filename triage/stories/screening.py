@@ -1,8 +1,9 @@
 """The warm interpreter of a sweep (`probe/lending.py`) is asked first: does the script pass there?
 
-Only a yes counts. What fails there, hangs, or has no answer is asked in a process of its own, as `triage run` asks it. A
-screening asks there about the script as it is: where that passes in a process of its own and failed there, the failure may be one
-that does not come every time. Where only the guilty operation is looked for, the rungs below are asked there: they should pass.
+A screening asks there about the script as it is. An exception and a wrong value are its answer as well: whatever is told of such
+a script rests on the next pass, which runs it in processes of its own, or on that of another script that fails alike. What
+crashes there, hangs, or has no answer is asked in a process of its own at once; where it passes in that, the failure may be one
+that does not come every time. The passes that follow ask there about the rungs below, which should pass: only that counts.
 """
 
 from __future__ import annotations
@@ -28,15 +29,18 @@ class Screening:
 
     def __init__(self, settings: Settings, environ: Mapping[str, str] = os.environ) -> None:
         self._address = environ.get(ADDRESS)
-        self._rungs: tuple[str | None, ...] = (None,) if settings.screen else _BELOW if settings.operation_only else ()
+        self._rungs: tuple[str | None, ...] = (None,) if settings.screen else _BELOW
+        self._enough = (OutcomeKind.OK, OutcomeKind.EXCEPTION, OutcomeKind.WRONG_RESULT)[
+            : None if settings.screen else 1
+        ]
         self.doubted = False
 
     def run_probe(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
-        """The answer of the warm interpreter if that is that the script passes, else that of a fresh process."""
+        """The answer of the warm interpreter if that is enough to know, else that of a fresh process."""
         if self._address is not None and not self.doubted and request.rung in self._rungs and _is_plain(request):
             quick = replace(request, timeout=SHARE * request.timeout, verbose_logs=False)
             probe = run_probe(quick, cancel, self._start)
-            if probe.cancelled or (probe.outcome.kind is OutcomeKind.OK and not probe.notes.distributed):
+            if probe.cancelled or (probe.outcome.kind in self._enough and not probe.notes.distributed):
                 return probe
             self.doubted = self._address is not None
         return run_probe(request, cancel)
