@@ -146,11 +146,11 @@ def test_a_pass_in_the_warm_interpreter_is_enough(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", [OutcomeKind.EXCEPTION, OutcomeKind.WRONG_RESULT])
 def test_what_a_script_raises_there_is_the_answer_of_its_screening(tmp_path, monkeypatch, kind):
-    """The next pass runs it in processes of its own."""
+    """Where all is told about it, it is run again."""
     ran = probes(monkeypatch, kind, OutcomeKind.OK)
     asked = Screening(SCREEN, {ADDRESS: "there"})
-    assert asked.run_probe(request_for(tmp_path)).outcome.kind is kind
-    assert (ran, asked.doubted) == (["warm 60"], False)
+    probe = asked.run_probe(request_for(tmp_path))
+    assert (probe.outcome.kind, probe.lent, ran, asked.doubted) == (kind, True, ["warm 60"], False)
 
 
 @pytest.mark.parametrize("kind", [OutcomeKind.CRASH, OutcomeKind.HANG])

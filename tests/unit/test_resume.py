@@ -68,6 +68,27 @@ def test_what_hung_is_asked_again_where_it_is_given_more_time(
     assert asked == ([request] if asked_again else []) and (found == known) is not asked_again
 
 
+@pytest.mark.parametrize(
+    ("kind", "lent", "whole", "asked_again"),
+    [
+        (OutcomeKind.EXCEPTION, True, True, True),
+        (OutcomeKind.EXCEPTION, True, False, False),  # its operation alone is looked for
+        (OutcomeKind.EXCEPTION, False, True, False),
+        (OutcomeKind.OK, True, True, False),
+    ],
+)
+def test_what_failed_where_few_logs_are_kept_is_run_again_to_be_told_about_in_whole(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: OutcomeKind, lent: bool, whole: bool, asked_again: bool
+) -> None:
+    known = Probe("as_is", None, Outcome(kind), None, AgentNotes(True), Path("a.log"), lent=lent)
+    journal(tmp_path, "train.py")("probe_facts", probe=known)
+    asked: list[ProbeRequest] = []
+    monkeypatch.setattr(resume, "run_probe", lambda request, cancel: asked.append(request))
+    request = ProbeRequest("as_is", Target("python", ("python", "x.py"), tmp_path), None, 10.0, tmp_path)
+    earlier_run(tmp_path).run_probe(request, whole=whole)
+    assert asked == ([request] if asked_again else [])
+
+
 def test_what_all_tests_said_is_not_what_the_failing_one_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     passed = Outcome(OutcomeKind.OK)
     known = Probe("uncompiled", "uncompiled", passed, None, AgentNotes(True, tests=9), Path("a.log"))

@@ -120,6 +120,7 @@ class Probe:
     graphs: tuple[Path, ...] = ()  # captured graphs, the failing one first
     cancelled: bool = False
     on: str = "script"  # script | graph
+    lent: bool = False  # run in the warm interpreter of a sweep, with few logs
 
 
 def run_probe(request: ProbeRequest, cancel: Cancel | None = None, start: Start = launch) -> Probe:

@@ -64,13 +64,21 @@ class EarlierRun:
         return words_of(self.command)
 
     def run_probe(
-        self, request: ProbeRequest, cancel: Cancel | None = None, otherwise: Callable[..., Probe] | None = None
+        self,
+        request: ProbeRequest,
+        cancel: Cancel | None = None,
+        otherwise: Callable[..., Probe] | None = None,
+        *,
+        whole: bool = True,
     ) -> Probe:
         """The probe as it was, if it was run; else run it (`otherwise`).
 
-        One that was ended at a shorter limit is given the time it has now.
+        One that was ended at a shorter limit is given the time it has now. Where all about the failure is to be told (`whole`),
+        one that failed where few logs are kept is run again.
         """
         known = self.probes.get(request.name)
+        if known is not None and whole and known.lent and known.outcome.failed:
+            known = None
         asked = known is not None and known.rung == request.rung and not _of_more_tests(known, request)
         if known is not None and asked and not _cut_short(known, request.timeout):
             return known

@@ -114,7 +114,8 @@ def _begun(
     else:
         session = reopen_session(settings, earlier.directory, emit, earlier.verdicts, earlier.verified)
         target = replace(target, stdin=stdin.kept_in(session.directory))
-        walk = Walk(session, target, probe=partial(earlier.run_probe, otherwise=screening.run_probe))
+        whole = not (settings.screen or settings.operation_only)
+        walk = Walk(session, target, probe=partial(earlier.run_probe, otherwise=screening.run_probe, whole=whole))
     session.keep_kernels()
     facts = {"command": list(command), "python": target.python, "cwd": target.cwd, "settings": settings}
     emit("run_started", directory=str(session.directory), **facts)

@@ -1,9 +1,9 @@
 """The warm interpreter of a sweep (`probe/lending.py`) is asked first: does the script pass there?
 
-A screening asks there about the script as it is. An exception and a wrong value are its answer as well: whatever is told of such
-a script rests on the next pass, which runs it in processes of its own, or on that of another script that fails alike. What
-crashes there, hangs, or has no answer is asked in a process of its own at once; where it passes in that, the failure may be one
-that does not come every time. The passes that follow ask there about the rungs below, which should pass: only that counts.
+A screening asks there about the script as it is. An exception and a wrong value are its answer as well, and enough to look for
+the guilty operation; where a script is told about in whole it is run in a process of its own (`stories/resume.py`). What crashes
+there, hangs, or has no answer is asked in a process of its own at once; where it passes in that, the failure may be one that does
+not come every time. The passes that follow ask there about the rungs below, which should pass: only that counts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Screening:
             quick = replace(request, timeout=SHARE * request.timeout, verbose_logs=False)
             probe = run_probe(quick, cancel, self._start)
             if probe.cancelled or (probe.outcome.kind in self._enough and not probe.notes.distributed):
-                return probe
+                return replace(probe, lent=True)
             self.doubted = self._address is not None
         return run_probe(request, cancel)
 
