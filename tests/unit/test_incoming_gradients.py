@@ -196,3 +196,29 @@ def test_a_graph_of_one_dtype_is_asked_for_a_reference_in_another_once() -> None
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (forward, training()), Path("x"))
     assert failing_comparison.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0)) is None
     assert [doubled(text) for text in runner.asked].count(True) == 1 < len(runner.asked)
+
+
+@pytest.mark.parametrize(
+    "cast", [op("t", "torch.arange", 2.0, out=meta(2)), op("t", "float", "%x", out=meta(2), kind="call_method")]
+)
+def test_whether_a_graph_with_a_dtype_of_its_own_has_a_reference_is_asked_without_a_compiler_and_once(
+    cast: Any,
+) -> None:
+    """To compile a large one takes a minute."""
+    assert SIGNATURE is not None
+    wide = case([tensor("x", 2)], [cast, op("b", "torch.matmul", "%x", "%t", out=meta(2))], "b")
+    runner, passing = Runner(of_one_dtype), failing_comparison.PassingGraphs()
+    problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (wide, replace(wide, level="aten")), Path("x"))
+    for _ in range(2):
+        failing_comparison.comparison_of(problem, runner, CheckOracle(SIGNATURE), Clock(0.0), passing)
+        assert not passing.all_of_them
+    asked = [rung for text, rung in zip(runner.asked, runner.rungs, strict=True) if doubled(text)]
+    assert asked == ["uncompiled"] and len(runner.asked) > 1
+
+
+def test_a_graph_that_takes_its_dtypes_from_its_inputs_is_compiled_at_once() -> None:
+    assert not failing_comparison.fixes_a_dtype(training())
+    made = case(
+        [tensor("x", 2)], [op("b", "torch.ones_like", "%x", kwargs={"dtype": {"dtype": "float32"}}, out=meta(2))], "b"
+    )
+    assert failing_comparison.fixes_a_dtype(made)

@@ -11,6 +11,7 @@ asked only while there is time.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -20,8 +21,10 @@ from typing import NamedTuple
 from triage.judge.asking import Budget
 from triage.judge.judgement import CandidateResult, Oracle
 from triage.model.accuracy import Wrongness
-from triage.model.graphcase import GraphCase
+from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Verdict
+from triage.reduce.graph.slices import is_floating
 from triage.reduce.graph.starts import in_order, starts
 from triage.reduce.interface import Problem
 from triage.reduce.printing.printer import FINE, FINEST, Form
@@ -36,6 +39,7 @@ VALUES = (
 # `same` takes a value for right where its distance and that of eager to the reference are both NaN: one NaN in eager hides all.
 # Values in double precision are their own reference to it.
 NAN = (VALUES[3], VALUES[2], *VALUES[:2])
+CASTS = ("float", "half", "bfloat16")  # methods of a tensor
 CASES = 6
 SECONDS = 120.0  # after which no further question is asked
 # ATen's words for two operands that do not fit: "must have the same dtype", "expected scalar type Float but found Double".
@@ -66,11 +70,13 @@ class FailingComparison(NamedTuple):
 class PassingGraphs:
     """Whole graphs, as scripts, that were run and gave what eager gives: not asked again, and not to blame.
 
-    `all_of_them`: each that was asked last did, under each comparison, and no graph of the program was left out.
+    `all_of_them`: each that was asked last did, under each comparison, and no graph of the program was left out. `of_one_dtype`:
+    by their ids those that cannot be run in double precision.
     """
 
     texts: set[str] = field(default_factory=set)
     all_of_them: bool = False
+    of_one_dtype: set[str] = field(default_factory=set)
 
 
 def comparison_of(
@@ -79,21 +85,26 @@ def comparison_of(
     """The first captured graph and comparison that fail as a whole; None where none does.
 
     A check that the program makes after a backward pass does not say so: gradients are compared where nothing else shows.
-    `passing` is kept between such questions: what passed is not asked again.
+    `passing` is kept between such questions: what passed is not asked again. Of a graph with tensors of a dtype of its own it is
+    asked without a compiler first whether there is a reference.
     """
     passing = PassingGraphs() if passing is None else passing
     passing.all_of_them = False
-    end, asked, of_one_dtype = time.monotonic() + SECONDS, set(passing.texts), set[tuple[str, str]]()
+    end, asked, of_one_dtype = time.monotonic() + SECONDS, set(passing.texts), passing.of_one_dtype
     doubted = not {case.graph_id for case in problem.cases} <= {case.graph_id for case in problem.cases[:CASES]}
+    doubted |= not of_one_dtype.isdisjoint(case.graph_id for case in problem.cases)
     for way in forms_of(problem.signature.wrong):
         for case, form in _sized(way, problem):
             if budget.spent() or time.monotonic() > end:
                 return None
-            graph = (case.graph_id, case.level)
-            source = None if form.reference and graph in of_one_dtype else _source(problem, case, form)
+            source = None if form.reference and case.graph_id in of_one_dtype else _source(problem, case, form)
             if source is None or source in asked:
                 continue
             asked.add(source)
+            if form.reference and fixes_a_dtype(case) and needs_its_dtype(runner.run(source, rung=UNCOMPILED.name)):
+                of_one_dtype.add(case.graph_id)
+                doubted = True
+                continue
             result = runner.run(source)
             if form.compares_values and not form.zeros and _lacks_a_gradient(result):
                 form = replace(form, zeros=True)
@@ -108,7 +119,7 @@ def comparison_of(
             else:
                 doubted = True
                 if form.reference and needs_its_dtype(result):
-                    of_one_dtype.add(graph)
+                    of_one_dtype.add(case.graph_id)
     passing.all_of_them = bool(passing.texts) and not doubted
     return None
 
@@ -134,6 +145,22 @@ def needs_its_dtype(result: CandidateResult) -> bool:
     if exception is None or exception.type == "AssertionError":  # of its own comparison, which shows tensors
         return False
     return _TWO_DTYPES.search(exception.message) is not None
+
+
+def fixes_a_dtype(case: GraphCase) -> bool:
+    """Whether it makes floating-point tensors of none, or names their dtype: then it may need its inputs as they are."""
+    metas = {item.name: [item.meta] for item in case.inputs} | {node.name: node.out for node in case.nodes}
+    floating = {
+        name for name, told in metas.items() if any(meta is not None and is_floating(meta.dtype) for meta in told)
+    }
+    return any(
+        node.name in floating and (floating.isdisjoint(node.reads) or node.target in CASTS or _names_a_dtype(node))
+        for node in case.nodes
+    )
+
+
+def _names_a_dtype(node: GraphNode) -> bool:
+    return '"dtype": "' in json.dumps([node.args, node.kwargs])
 
 
 def _lacks_a_gradient(result: CandidateResult) -> bool:
