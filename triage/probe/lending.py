@@ -116,7 +116,9 @@ class Lender:
                     shutil.rmtree(request.cwd, ignore_errors=True)  # nobody else is left to remove it
                 return done
             if said is None and select.select([asking], [], [], 0)[0]:
-                said = asking.recv(len(ENOUGH))
+                said = b""
+                with contextlib.suppress(OSError):
+                    said = asking.recv(len(ENOUGH))
                 server.cancel(running)
 
 
