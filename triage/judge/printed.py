@@ -36,7 +36,7 @@ _LIST_OF_WORDS = re.compile(r"\['(?:, ')*\]")
 _MEASURED = re.compile(
     r"\d ?(?:[mµun]?s|secs?|seconds?|min|minutes?|h|x|[KMGT]i?B|[kMG]?Hz|\w+/s(?:ec)?)\b|0x[0-9a-f]|"
     r"time|took|elapsed|duration|seconds|latency|speed|faster|slower|throughput|per.second|/s\b|memory|bytes|"
-    r"\bpid\b|\bdt\b|\beta\b|\bcompile\b|compiling|compilation|recompil|warm.?up",
+    r"\bfps\b|\bpid\b|\bdt\b|\beta\b|\bcompile\b|compiling|compilation|recompil|warm.?up",
     re.IGNORECASE,
 )
 # Of such a line only what has a point is a result: integers and words in it are others where something is compiled, or at another
@@ -47,6 +47,9 @@ _OF_COMPILER = re.compile(
     re.IGNORECASE,
 )
 
+_BACKWARD = re.compile(r"grad_fn=<\w+>")  # of a tensor that is printed: what is compiled has one of its own
+_TOKEN = re.compile(r"\w+|\S")
+
 _BOTH = (  # what `words_of` tells, and what torch.testing.assert_close says of two numbers
     re.compile(r"it prints `(.*)` where the uncompiled run prints `(.*)`", re.DOTALL),
     re.compile(r"Expected (\S+) but got (\S+?)\.?(?:\s|$)"),
@@ -55,11 +58,12 @@ _NO_DISTANCE = re.compile(r"Greatest absolute difference: (?:nan|inf)\b")  # of 
 
 
 class Line(NamedTuple):
-    """A line that was printed, the numbers in it that tell results, and the rest of it."""
+    """A line that was printed, the numbers in it that tell results (integers last), and the rest of it."""
 
     text: str
     numbers: tuple[float, ...]
     words: str
+    integers: int = 0  # how many of the numbers are
 
 
 Key = tuple[str, int]  # the line without its numbers, and which of those that read so it is
@@ -71,16 +75,17 @@ def lines_of(text: str) -> Lines:
     found: dict[Key, Line] = {}
     counts: dict[str, int] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
-        of_compiler = _OF_COMPILER.search(line) is not None
-        numbers = _NUMBER.findall(line)
-        if _MEASURED.search(line) or (of_compiler and not numbers):
+        told = _BACKWARD.sub("grad_fn", line)
+        of_compiler = _OF_COMPILER.search(told) is not None
+        numbers = _NUMBER.findall(told)
+        if _MEASURED.search(told) or (of_compiler and not numbers):
             continue
-        numbers += [] if of_compiler else _INTEGER.findall(_NUMBER.sub("", line))
-        words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", line))
+        integers = [] if of_compiler else _INTEGER.findall(_NUMBER.sub("", told))
+        words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", told))
         shape = "".join(_ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
         counts[shape] = counts.get(shape, 0) + 1
-        words = "".join(_ANY_NUMBER.sub("#", line).split())
-        found[shape, counts[shape]] = Line(line, tuple(map(float, numbers)), "" if of_compiler else words)
+        words = "" if of_compiler else "".join(_ANY_NUMBER.sub("#", told).split())
+        found[shape, counts[shape]] = Line(line, tuple(map(float, [*numbers, *integers])), words, len(integers))
     return found
 
 
@@ -123,9 +128,17 @@ def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
 
 
 def _line_differs(one: Line, other: Line, relative: float) -> bool:
+    """Whether a number or a word is another. Words and integers in another order are not: those of a set are, in each process."""
     if one.words != other.words or len(one.numbers) != len(other.numbers):
+        return _tokens(one) != _tokens(other)
+    pairs = [_differ(a, b, relative) for a, b in zip(one.numbers, other.numbers, strict=True)]
+    if any(pairs[: len(pairs) - one.integers]):
         return True
-    return any(_differ(a, b, relative) for a, b in zip(one.numbers, other.numbers, strict=True))
+    return any(pairs) and _tokens(one) != _tokens(other)
+
+
+def _tokens(line: Line) -> list[str]:
+    return sorted(_TOKEN.findall(_BACKWARD.sub("grad_fn", line.text)))
 
 
 def _differ(one: float, other: float, relative: float) -> bool:

@@ -43,9 +43,7 @@ class ReportSignature:
     wrong: Wrongness | None = None  # null unless a wrong result
     hangs_in: str | None = None  # of a hang, torch's innermost function at its end: "torch/fx/graph.py:python_code"
     test: str | None = None  # the failing test of a test runner: "tests/test_model.py::test_step"
-    noticed: bool = (
-        False  # `user_line` is the program's own check, which finds what went wrong in compiled code before it
-    )
+    noticed: bool = False  # `user_line` is the program's own check of what compiled code gave it
 
 
 # Of a rung: nothing is known of what the compiler does there. A run that compiled nothing passed.
