@@ -136,6 +136,31 @@ def test_a_class_is_dissolved_although_its_defaults_are_left_that_nothing_reads(
         assert not results(text.replace(*change), flattening.propose)
 
 
+HOOK = """\
+class Scale:
+    factor = 0.1
+
+    def attach(self, module):
+        return module.register_full_backward_pre_hook(self)
+
+    def __call__(self, module, grads):
+        return [g * self.factor for g in grads]
+
+"""
+
+
+def test_an_object_that_keeps_nothing_becomes_functions_wherever_it_is_made():
+    run = "def run(model):\n    Scale().attach(model)\n    model(1)\n\nrun(print)\n"
+    (found,) = results(HOOK + run, flattening.propose)
+    assert "    return module.register_full_backward_pre_hook(f)\n" in found
+    assert found.endswith(
+        "def f(module, grads):\n    return [g * factor for g in grads]\n\n" + run.replace("Scale().", "")
+    )
+    keeps = HOOK.replace("factor = 0.1", "def __init__(self):\n        self.factor = 0.1")
+    assert not results(keeps + run, flattening.propose)
+    assert not results(HOOK + run.replace("Scale()", "s = Scale()\n    s"), flattening.propose)
+
+
 ENGINE = """\
 import torch
 
