@@ -139,12 +139,16 @@ def _leaves(node: ast.AST, *, inner: bool, exhausted: bool = True) -> bool:
         held = isinstance(node.test, ast.Constant) and bool(node.test.value)
         parts = [(child, exhausted) for child in (node.body if held else node.orelse)]
     elif isinstance(node, ast.Try):
-        handlers = (
-            [] if all(isinstance(item, ast.Pass) or is_bare_constant(item) for item in node.body) else node.handlers
-        )
+        handlers = [] if all(map(_raises_nothing, node.body)) else node.handlers
         parts = [(child, exhausted and not any(map(_takes_the_end, handlers))) for child in node.body]
         parts += [(child, exhausted) for child in (*handlers, *node.orelse, *node.finalbody)]
     return any(_leaves(child, inner=inner, exhausted=each) for child, each in parts)
+
+
+def _raises_nothing(statement: ast.stmt) -> bool:
+    """`pass`, a constant or a name: no handler is reached from there."""
+    only_named = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name)
+    return isinstance(statement, ast.Pass) or only_named or is_bare_constant(statement)
 
 
 def _takes_the_end(handler: ast.ExceptHandler) -> bool:
