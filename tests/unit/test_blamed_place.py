@@ -10,12 +10,13 @@ import pytest
 from printer_cases import case, meta, node, tensor
 
 from triage.model.graphcase import GraphNode
+from triage.model.outcome import RaisedException
 from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.report.facts import facts
 from triage.report.formats import html
 from triage.report.wording import another_on_that_line
-from triage.stories.blamed_place import line_to_blame, with_module
+from triage.stories.blamed_place import line_to_blame, named_operation, with_module
 
 M = meta(4)
 RELU = Culprit("aten.relu", "0/0", "lowerings")
@@ -53,6 +54,14 @@ def test_where_any_operation_would_do_neither_line_nor_module_is_told_for_it() -
     there = found(LAYERS[1], diverging=None, given_wrong=None, first_wrong=None, any_operation=True)
     assert line_to_blame(there) is None
     assert with_module(RELU, there, LAYERS[1].where) is RELU
+
+
+def test_an_error_that_left_a_compiled_graph_stands_where_the_operation_to_blame_does() -> None:
+    error = RaisedException("RuntimeError", "index out of bounds: 0 <= tmp7 < 50L", in_graph=True)
+    assert named_operation(error, RELU) == "aten.relu"
+    assert named_operation(replace(error, in_graph=False), RELU) is None  # its traceback has the line
+    assert named_operation(replace(error, message="target: aten.cumsum.default"), RELU) == "aten.cumsum.default"
+    assert named_operation(error, None) is named_operation(None, RELU) is None
 
 
 def test_where_a_wrong_value_begins_is_one_module() -> None:

@@ -168,7 +168,7 @@ def test_what_a_compiler_says_in_other_words_at_a_call_that_the_program_guards_i
     for other in (
         _out_of_range("index 99 is out of bounds", kind="RuntimeError"),
         _out_of_range("index 99 is out of bounds", phase="compile"),
-        replace(_out_of_range("index 99 is out of bounds"), frames=(Frame("serve.py", 32, "search"),)),
+        replace(_out_of_range("index 99 is out of bounds"), frames=(Frame("serve.py", 32, "search", "best(ids)"),)),
     ):
         assert ladder(eager, OK, OK, handled(other), fails(raised)).stage is Stage.DECOMP_PARTITION
     twice = handled(decomposed, replace(decomposed, message="index 3 is out of bounds"))

@@ -97,6 +97,7 @@ def test_a_class_that_is_more_than_functions_stays(change):
         ("for i, (v, w) in enumerate(g(x)):\n    f(v, i)\n", "i = 0\n(v, w) = next(iter(g(x)))\nf(v, i)\n"),
         ("with a() as b:\n    f()\n", "with a():\n    f()\n"),
         ("for x in a.b:\n    f(x)\n", "x = a.b[0]\nf(x)\n"),
+        ("try:\n    f()\nexcept A as e:\n    g()\n", "try:\n    f()\nexcept A:\n    g()\n"),
         ("match a:\n    case 1:\n        f()\n    case b:\n        g(b)\n", "f()\n"),
         ("match a:\n    case 1:\n        f()\n    case b:\n        g(b)\n", "b = a\ng(b)\n"),
         ("match a:\n    case 1:\n        f()\n    case _:\n        g()\n", "match a:\n    case 1:\n        f()\n"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from triage.culprit.operation import operators_in
 from triage.model.graphcase import GraphCase, GraphNode
+from triage.model.outcome import RaisedException
 from triage.model.report import Culprit
 from triage.stories.findings import Findings
 
@@ -19,6 +21,17 @@ def line_to_blame(found: Findings) -> str | None:
     """The user's line where values go wrong, in the program's graph or the reproducer's; else of the last operation left."""
     node = _node_to_blame(found)
     return node.where if node is not None else None
+
+
+def named_operation(error: RaisedException | None, culprit: Culprit | None) -> str | None:
+    """The operation that an error names; else the one to blame, where the error left a compiled graph that ran.
+
+    Such an error knows no line of the program but that of the function's head.
+    """
+    named = next(iter(operators_in(error)), None)
+    if named is None and error is not None and error.in_graph and culprit is not None:
+        return culprit.op
+    return named
 
 
 def with_module(culprit: Culprit | None, found: Findings, line: str | None) -> Culprit | None:
