@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from printer_cases import case, meta, node, tensor
 
+from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphNode
-from triage.model.outcome import RaisedException
+from triage.model.outcome import Outcome, RaisedException
 from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.report.facts import facts
 from triage.report.formats import html
 from triage.report.wording import another_on_that_line
@@ -57,11 +58,15 @@ def test_where_any_operation_would_do_neither_line_nor_module_is_told_for_it() -
 
 
 def test_an_error_that_left_a_compiled_graph_stands_where_the_operation_to_blame_does() -> None:
-    error = RaisedException("RuntimeError", "index out of bounds: 0 <= tmp7 < 50L", in_graph=True)
-    assert named_operation(error, RELU) == "aten.relu"
-    assert named_operation(replace(error, in_graph=False), RELU) is None  # its traceback has the line
-    assert named_operation(replace(error, message="target: aten.cumsum.default"), RELU) == "aten.cumsum.default"
-    assert named_operation(error, None) is named_operation(None, RELU) is None
+    def named(message: str = "index out of bounds", stage: Stage = Stage.INDUCTOR, **facts: Any) -> str | None:
+        error = RaisedException("RuntimeError", message, **facts)
+        outcome = Outcome(OutcomeKind.EXCEPTION, exception=error)
+        return named_operation(Conclusion(stage, Symptom.EXCEPTION, outcome=outcome), RELU)
+
+    assert named(in_graph=True) == named(phase="uncaught") == "aten.relu"
+    assert named(phase="compile") is None  # its traceback has the line
+    assert named(phase="uncaught", stage=Stage.DYNAMO) is None  # what is left in a graph has no part in it
+    assert named("target: aten.cumsum.default", in_graph=True) == "aten.cumsum.default"
 
 
 def test_where_a_wrong_value_begins_is_one_module() -> None:

@@ -81,7 +81,7 @@ def assemble(found: Findings) -> TriageReport:
     doubted = reproducer is not None and reproducer.doubt is not None
     culprit = _culprit(found, conclusion, own, graph, doubted=doubted)
     reduced_line = line_to_blame(found) or only_line(found.cases, graph) or _exit_line(found, conclusion)
-    if reduced_line is None and (named := named_operation(conclusion.error, culprit)):
+    if reduced_line is None and (named := named_operation(conclusion, culprit)):
         reduced_line = named_line(found.cases, graph, named)
     typed = found.target.text() if found.target.script is None else None
     signature = _signature(conclusion, reduced_line, own, typed)
