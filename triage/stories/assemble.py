@@ -104,7 +104,7 @@ def assemble(found: Findings) -> TriageReport:
         conditions=found.conditions,
         indifferent=found.indifferent,
         known_cause=cause_of(
-            conclusion, first, mend, own, not_disproved(found.cures, found.no_ways_round), found.conversion
+            conclusion, first, mend, own, not_disproved(found.cures, found.no_ways_round), found.conversion, made
         ),
         subsystem=found.subsystem,
         reproducer=reproducer,
