@@ -162,6 +162,33 @@ def test_an_object_that_keeps_nothing_becomes_functions_wherever_it_is_made():
     assert not results(HOOK + run.replace("Scale()", "s = Scale()\n    s"), flattening.propose)
 
 
+WRAPPER = """\
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Linear(1, 2)
+
+    def forward(self, x):
+        return self.net(x)
+
+"""
+
+
+def test_a_module_that_only_calls_another_is_that_one():
+    use = "m = Model()\nother = torch.compile(Model())\nprint(m.net.weight)\nother(1)\n"
+    less = "m = torch.nn.Linear(1, 2)\nother = torch.compile(torch.nn.Linear(1, 2))\nprint(m.weight)\nother(1)\n"
+    assert less in results(WRAPPER + use, forwarding.propose)
+    for change in (
+        ("self.net(x)", "self.net(x) + 1"),
+        ("self.net(x)", "self.net(2)"),
+        ("Linear(1, 2)\n\n", "Linear(1, 2)\n        self.seen = []\n\n"),
+        ("(self):", "(self, n):"),
+        ("print(", "print(Model, "),
+        ("    def forward", "    @torch.no_grad()\n    def forward"),
+    ):
+        assert not results((WRAPPER + use).replace(*change), forwarding.propose)
+
+
 ENGINE = """\
 import torch
 
