@@ -173,6 +173,7 @@ def test_what_a_compiler_says_in_other_words_at_a_call_that_the_program_guards_i
         assert ladder(eager, OK, OK, handled(other), fails(raised)).stage is Stage.DECOMP_PARTITION
     twice = handled(decomposed, replace(decomposed, message="index 3 is out of bounds"))
     assert ladder(eager, OK, OK, twice, fails(raised)).stage is Stage.DECOMP_PARTITION
+    assert len(expected_exceptions({"uncompiled": [eager, eager]})) == 1  # two runs of the one
 
 
 def test_a_short_message_is_not_found_in_every_other() -> None:
