@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 from printer_cases import case, meta, node, tensor
 
+from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphNode
+from triage.model.outcome import Outcome, RaisedException
 from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.report.facts import facts
 from triage.report.formats import html
 from triage.report.wording import another_on_that_line
-from triage.stories.blamed_place import line_to_blame, with_module
+from triage.stories.blamed_place import line_to_blame, named_operation, with_module
 
 M = meta(4)
 RELU = Culprit("aten.relu", "0/0", "lowerings")
@@ -53,6 +55,18 @@ def test_where_any_operation_would_do_neither_line_nor_module_is_told_for_it() -
     there = found(LAYERS[1], diverging=None, given_wrong=None, first_wrong=None, any_operation=True)
     assert line_to_blame(there) is None
     assert with_module(RELU, there, LAYERS[1].where) is RELU
+
+
+def test_an_error_that_left_a_compiled_graph_stands_where_the_operation_to_blame_does() -> None:
+    def named(message: str = "index out of bounds", stage: Stage = Stage.INDUCTOR, **facts: Any) -> str | None:
+        error = RaisedException("RuntimeError", message, **facts)
+        outcome = Outcome(OutcomeKind.EXCEPTION, exception=error)
+        return named_operation(Conclusion(stage, Symptom.EXCEPTION, outcome=outcome), RELU)
+
+    assert named(in_graph=True) == named(phase="uncaught") == "aten.relu"
+    assert named(phase="compile") is None  # its traceback has the line
+    assert named(phase="uncaught", stage=Stage.DYNAMO) is None  # what is left in a graph has no part in it
+    assert named("target: aten.cumsum.default", in_graph=True) == "aten.cumsum.default"
 
 
 def test_where_a_wrong_value_begins_is_one_module() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from printer_cases import case, meta, node, tensor
 
+from triage.culprit.first_diverging import Diverging, in_its_body
 from triage.culprit.ways_round.bodies import calls_around
 from triage.culprit.ways_round.changes import Spot
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
@@ -50,3 +51,12 @@ def test_functions_are_left_uncompiled_from_the_call_outwards() -> None:
     assert outside([helper], bodies) == [Spot(FILE, 16)]
     assert outside([step, main], bodies) == [step, main] and outside([], bodies) == []
     assert is_within(helper, bodies) and not is_within(call, bodies)
+
+
+def test_values_that_go_wrong_in_a_body_do_so_at_the_operation_that_is_left() -> None:
+    whole = nested("tag_activation_checkpoint")
+    found = Diverging(whole.nodes[0], 1, 1, 3)
+    left = replace(node("r", "torch.sin", "%x", out=meta(4)), where=whole.subgraphs[1].nodes[0].where)
+    assert in_its_body(found, whole, [left]).node is whole.subgraphs[1].nodes[0]
+    assert in_its_body(found, whole, [replace(left, where="rnn.py:2 in forward: z = x.sin()")]) is found
+    assert in_its_body(found, whole, [replace(left, target="torch.cos")]) is found

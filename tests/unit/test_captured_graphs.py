@@ -264,3 +264,6 @@ def test_the_line_that_an_operation_of_the_error_stands_on() -> None:
     assert named_line([called], called.graph_id, "aten.addmm.default") is None  # one or the other
     assert named_line([called], called.graph_id, "aten.matmul") == product.where
     assert named_line([called, lowered], "another", "aten.addmm.default") is None
+    again = replace(called, nodes=(replace(product, where="net.py:20 in backward: g @ w"),), graph_id="1/0")
+    assert named_line([called, lowered], None, "aten.matmul") == product.where
+    assert named_line([called, again], None, "aten.matmul") is None

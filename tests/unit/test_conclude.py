@@ -150,6 +150,32 @@ def test_dynamo_may_wrap_what_the_program_expects_in_its_own_words(kind: str, me
     assert ladder(met_uncompiled(expected), *[handled(RaisedException(kind, message))] * 4).symptom is Symptom.NONE
 
 
+def _out_of_range(message: str, *inner: Frame, kind: str = "IndexError", phase: str = "call") -> RaisedException:
+    to_call = (
+        Frame("serve.py", 31, "search"),
+        Frame("/site-packages/torch/_dynamo/eval_frame.py", 1166, "compile_wrapper"),
+    )
+    return RaisedException(kind, message, (*to_call, *inner), phase=phase)
+
+
+def test_what_a_compiler_says_in_other_words_at_a_call_that_the_program_guards_is_expected() -> None:
+    eager = met_uncompiled(_out_of_range("index out of range in self", Frame("serve.py", 20, "forward")))
+    decomposed = _out_of_range(
+        "index 99 is out of bounds for dimension 0 with size 50", Frame("serve.py", 18, "forward")
+    )
+    raised = error("RuntimeError", "index out of bounds: 0 <= tmp7 < 50L")
+    assert ladder(eager, OK, OK, handled(decomposed), fails(raised)).stage is Stage.INDUCTOR
+    for other in (
+        _out_of_range("index 99 is out of bounds", kind="RuntimeError"),
+        _out_of_range("index 99 is out of bounds", phase="compile"),
+        replace(_out_of_range("index 99 is out of bounds"), frames=(Frame("serve.py", 32, "search", "best(ids)"),)),
+    ):
+        assert ladder(eager, OK, OK, handled(other), fails(raised)).stage is Stage.DECOMP_PARTITION
+    twice = handled(decomposed, replace(decomposed, message="index 3 is out of bounds"))
+    assert ladder(eager, OK, OK, twice, fails(raised)).stage is Stage.DECOMP_PARTITION
+    assert len(expected_exceptions({"uncompiled": [eager, eager]})) == 1  # two runs of the one
+
+
 def test_a_short_message_is_not_found_in_every_other() -> None:
     found = ladder(
         met_uncompiled(RaisedException("KeyError", "'w'")), *[handled(RaisedException("TypeError", "no 'w' here"))] * 4

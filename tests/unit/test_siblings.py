@@ -56,6 +56,18 @@ def test_what_ends_when_it_is_waited_for_longer_is_no_hang(seconds: float, kept:
     assert len(found) == kept
 
 
+def test_what_hangs_without_a_compiler_too_is_not_waited_for_long() -> None:
+    class Endless(Passing):
+        def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
+            limits.append(timeout or 1e9)
+            return replace(PASSES, outcome=Outcome(OutcomeKind.HANG))
+
+    limits: list[float] = []
+    met = [SiblingScript(replace(sibling("hang"), kind=OutcomeKind.HANG), "endless\n")]
+    assert not compilers_own(met, "uncompiled", Endless(), Left(spent=False), "eager")
+    assert sum(limits) <= 10.0
+
+
 class Made:
     """Fails in another way with what is written in `telling`, on the failing rung alone."""
 

@@ -170,6 +170,12 @@ def test_expressions(text, expected):
     assert expected in results(text, expressions.propose)
 
 
+def test_an_attribute_that_is_named_by_a_string_is_named_plainly() -> None:
+    assert "y = A.b.c\n" in results('y = getattr(A.b, "c")\n', expressions.propose)
+    assert "y = A.b\n" in results('y = getattr(A, "b", None)\n', expressions.propose)
+    assert not any("A." in text for text in results('y = getattr(A, "b c")\n', expressions.propose))
+
+
 def test_a_package_and_a_number_take_no_place_where_nothing_computes_with_them() -> None:
     head = "import torch\nfrom torch.nn import functional as F\nimport numpy as np\n"
     found = results(f"{head}y = F.relu(torch.nn.functional.pad(x, np.n))\n", expressions.propose)

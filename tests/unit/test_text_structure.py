@@ -97,6 +97,7 @@ def test_a_class_that_is_more_than_functions_stays(change):
         ("for i, (v, w) in enumerate(g(x)):\n    f(v, i)\n", "i = 0\n(v, w) = next(iter(g(x)))\nf(v, i)\n"),
         ("with a() as b:\n    f()\n", "with a():\n    f()\n"),
         ("for x in a.b:\n    f(x)\n", "x = a.b[0]\nf(x)\n"),
+        ("try:\n    f()\nexcept A as e:\n    g()\n", "try:\n    f()\nexcept A:\n    g()\n"),
         ("match a:\n    case 1:\n        f()\n    case b:\n        g(b)\n", "f()\n"),
         ("match a:\n    case 1:\n        f()\n    case b:\n        g(b)\n", "b = a\ng(b)\n"),
         ("match a:\n    case 1:\n        f()\n    case _:\n        g()\n", "match a:\n    case 1:\n        f()\n"),
@@ -134,6 +135,58 @@ def test_a_class_is_dissolved_although_its_defaults_are_left_that_nothing_reads(
     assert FUNCTIONS + "torch.compile(f)(y)\n" in results(text, flattening.propose)
     for change in (("Linear(8,", "Linear(lin,"), ("lin=8,", "lin,")):  # it is read; it has to be given
         assert not results(text.replace(*change), flattening.propose)
+
+
+HOOK = """\
+class Scale:
+    factor = 0.1
+
+    def attach(self, module):
+        return module.register_full_backward_pre_hook(self)
+
+    def __call__(self, module, grads):
+        return [g * self.factor for g in grads]
+
+"""
+
+
+def test_an_object_that_keeps_nothing_becomes_functions_wherever_it_is_made():
+    run = "def run(model):\n    Scale().attach(model)\n    model(1)\n\nrun(print)\n"
+    (found,) = results(HOOK + run, flattening.propose)
+    assert "    return module.register_full_backward_pre_hook(f)\n" in found
+    assert found.endswith(
+        "def f(module, grads):\n    return [g * factor for g in grads]\n\n" + run.replace("Scale().", "")
+    )
+    keeps = HOOK.replace("factor = 0.1", "def __init__(self):\n        self.factor = 0.1")
+    assert not results(keeps + run, flattening.propose)
+    assert not results(HOOK + run.replace("Scale()", "s = Scale()\n    s"), flattening.propose)
+
+
+WRAPPER = """\
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Linear(1, 2)
+
+    def forward(self, x):
+        return self.net(x)
+
+"""
+
+
+def test_a_module_that_only_calls_another_is_that_one():
+    use = "m = Model()\nother = torch.compile(Model())\nprint(m.net.weight)\nother(1)\n"
+    less = "m = torch.nn.Linear(1, 2)\nother = torch.compile(torch.nn.Linear(1, 2))\nprint(m.weight)\nother(1)\n"
+    assert less in results(WRAPPER + use, forwarding.propose)
+    for change in (
+        ("self.net(x)", "self.net(x) + 1"),
+        ("self.net(x)", "self.net(2)"),
+        ("Linear(1, 2)\n\n", "Linear(1, 2)\n        self.seen = []\n\n"),
+        ("(self):", "(self, n):"),
+        ("print(", "print(Model, "),
+        ("    def forward", "    @torch.no_grad()\n    def forward"),
+    ):
+        assert not results((WRAPPER + use).replace(*change), forwarding.propose)
 
 
 ENGINE = """\

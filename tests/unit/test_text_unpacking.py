@@ -35,3 +35,12 @@ def test_what_is_read_or_may_be_stays(text: str) -> None:
 
 def test_one_that_is_left_is_unpacked_as_before() -> None:
     assert results("a, b = x.chunk(2)\nprint(b)\n", propose) == ["(b,) = x.chunk(1)\nprint(b)\n"]
+
+
+def test_a_tuple_of_one_goes_with_what_takes_it_out() -> None:
+    text = "def f(x):\n    return {},\n\nf(1)\ng = torch.compile(f)\nprint(g(2)[0] - f(2)[0])\n"
+    less = "def f(x):\n    return {}\n\nf(1)\ng = torch.compile(f)\nprint(g(2) - f(2))\n"
+    assert results(text.format("x + 1"), propose) == [less.format("x + 1")]
+    assert results(text.format("h(x)[0]"), propose) == [less.format("h(x)[0]")]  # another function's
+    assert results(text.format("x, 1"), propose) == []
+    assert results(text.format("x").replace("[0]", "[1]"), propose) == []

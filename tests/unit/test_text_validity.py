@@ -129,6 +129,13 @@ def test_a_loop_is_not_reduced_to_an_endless_one() -> None:
         ("while rest(kept) > 2:\n    gone.append(1)\n", True),
         ("while kept.rest:\n    kept.gone.append(1)\n", False),
         ("while kept.rest:\n    kept.rest.append(1)\n", True),
+        ("while True:\n    next(items)\n", True),
+        ("while True:\n    try:\n        next(items)\n    except StopIteration:\n        break\n", True),
+        ("while True:\n    try:\n        next(items)\n    except StopIteration:\n        pass\n", False),
+        ("while True:\n    try:\n        next(items)\n    except (KeyError, Exception):\n        pass\n", False),
+        ("while True:\n    try:\n        next(items)\n    except KeyError:\n        pass\n", True),
+        ("while True:\n    try:\n        pass\n    except StopIteration:\n        break\n", False),
+        ("while True:\n    try:\n        items\n    except StopIteration:\n        break\n", False),
     ],
 )
 def test_what_a_loop_asks_for_has_to_be_changed_in_it(loop: str, ends: bool) -> None:

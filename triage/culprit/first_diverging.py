@@ -8,7 +8,7 @@ program's own values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -17,7 +17,7 @@ from triage.judge.boundary import next_points
 from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.accuracy import WrongResult
-from triage.model.graphcase import GraphNode
+from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.model.stage import Verdict
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.graph.slices import keep
@@ -54,6 +54,21 @@ def first_diverging(wholes: Iterable[Candidate], likely: Sequence[GraphNode], in
         if found is not None or inquiry.budget.spent():
             return found
     return None
+
+
+def in_its_body(found: Diverging, case: GraphCase, likely: Sequence[GraphNode]) -> Diverging:
+    """With one of the `likely` operations in the place of a call that holds it in its body (that of a checkpoint)."""
+    lines = {(node.target, node.where) for node in likely}
+    held = _held_by(found.node, {graph.name: graph for graph in case.subgraphs})
+    inner = next((node for node in held if (node.target, node.where) in lines), None)
+    return replace(found, node=inner) if inner is not None else found
+
+
+def _held_by(node: GraphNode, known: dict[str, SubGraph]) -> Iterator[GraphNode]:
+    for name in (*trees.graphs(node.args), *trees.graphs(node.kwargs)):
+        for inner in known[name].nodes if name in known else ():
+            yield inner
+            yield from _held_by(inner, known)
 
 
 class _Prefixes:

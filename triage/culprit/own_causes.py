@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Sequence
 
 from triage.culprit.known_causes import DOCS, ISSUES
 from triage.model.own_code import OwnCode
 from triage.model.report import KnownCause
+from triage.model.syntax import parse
 
 PLACES = 3  # that one sentence names
+_CACHE = re.compile(r"(?:functools\.)?(?:lru_cache|cache)")
 
 
 def own_branch(asked_at: Sequence[str]) -> KnownCause:
@@ -42,6 +46,23 @@ def own_conversion(dtype: str) -> KnownCause:
         "torch's own documentation: eager gives some number, compiled code another, and so may another processor.",
         "Bring them into the range of the dtype before: `torch.clamp`, and `torch.nan_to_num` where there may be NaN.",
         f"{DOCS}/generated/torch.Tensor.to.html",
+    )
+
+
+def needs_cache(source: str) -> bool:
+    """Whether a function of a reduced script stands under a cache of Python's own: were it not needed, it would have gone."""
+    marks = [mark for node in ast.walk(parse(source)) for mark in getattr(node, "decorator_list", ())]
+    return any(_CACHE.fullmatch(ast.unparse(mark.func if isinstance(mark, ast.Call) else mark)) for mark in marks)
+
+
+def own_cache() -> KnownCause:
+    """The smallest reproducer has one (`needs_cache`)."""
+    return KnownCause(
+        "python_cache_not_heeded",
+        "A compiled function calls one that stands under `functools.lru_cache` (or `functools.cache`). Dynamo does not heed the "
+        "cache and traces what is below it, as torch warns: what that draws, makes or reads is drawn, made or read anew.",
+        "Put `@torch.compiler.disable` above the cache, or call it outside of what is compiled and hand over its result.",
+        f"{ISSUES}/152994",
     )
 
 

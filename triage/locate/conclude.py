@@ -10,13 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from triage.judge.likeness import in_other_words, is_torn, met_as, same_face, same_failure
-from triage.judge.signature import (
-    FailureSignature,
-    signature_of,
-    signature_of_raised,
-    torch_frame,
-)
+from triage.judge.handled import handled, unexpected
+from triage.judge.likeness import in_other_words, is_torn, same_face, same_failure
+from triage.judge.signature import FailureSignature, signature_of, torch_frame
 from triage.judge.skeleton import short_type
 from triage.locate.doors import Door, door_of
 from triage.locate.outcomes import direction_of, is_comparison, symptom_of
@@ -192,28 +188,27 @@ def not_to_blame(found: Conclusion) -> Conclusion:
     return replace(found, stage=Stage.NONE, symptom=Symptom.NONDETERMINISTIC, random_check=True, direction=None)
 
 
-def expected_exceptions(seen: Seen) -> tuple[FailureSignature, ...]:
-    """Exceptions that the program meets and handles without any compiler."""
-    found = []
+def expected_exceptions(seen: Seen) -> tuple[RaisedException, ...]:
+    """Exceptions that the program meets and handles without any compiler, each as often as in one run."""
+    found: list[RaisedException] = []
     for probe in seen.get(UNCOMPILED.name, ()):
-        found += [signature_of_raised(exception) for exception in probe.notes.raised if exception.swallowed]
+        known = list(found)
+        for exception in handled(probe.notes.raised):
+            if exception in known:
+                known.remove(exception)
+            else:
+                found.append(exception)
     return tuple(found)
 
 
-def discount(probe: Probe, expected: Sequence[FailureSignature]) -> Probe:
+def discount(probe: Probe, expected: Sequence[RaisedException]) -> Probe:
     """The probe without failures that only show what the program does anyway."""
     outcome = probe.outcome
     if outcome.kind is OutcomeKind.OK or outcome.exception is None or not outcome.exception.swallowed:
         return probe
-    if outcome.kind in (OutcomeKind.CRASH, OutcomeKind.HANG) or not any(
-        met_as(signature_of_raised(outcome.exception), known) for known in expected
-    ):
+    if outcome.kind in (OutcomeKind.CRASH, OutcomeKind.HANG) or unexpected([outcome.exception], expected):
         return probe
-    news = [
-        exception
-        for exception in probe.notes.raised
-        if exception.swallowed and not any(met_as(signature_of_raised(exception), known) for known in expected)
-    ]
+    news = unexpected(handled(probe.notes.raised), expected)
     if not news and outcome.exit_code == 0:
         return replace(probe, outcome=replace(outcome, kind=OutcomeKind.OK, exception=None), signature=None)
     # A program that handles what it expects and then ends with another status has a reason of its own.

@@ -16,6 +16,7 @@ from triage.reduce.interface import Problem, SiblingScript
 from triage.trial.interface import CandidateRunner
 
 MOST_SIBLINGS, SIBLING_SECONDS = 8, 30.0
+HUNG_SECONDS = 10.0  # of one that hung: with nothing compiled it has less to do than when it was said to hang
 _OF_EAGER = ("torch/nn/", "torch/autograd/")  # where a program that an edit broke fails without a compiler, too
 HANG_SECONDS = 90.0  # several times a candidate's least limit, which building kernels on a busy machine may exceed
 
@@ -37,9 +38,9 @@ def compilers_own(
         if budget.spent():
             own = bool(met.signature.frames) and not met.signature.innermost_frame.startswith(_OF_EAGER)
         else:
-            own = _passes(met.source, passing, runner) and (
-                met.signature.kind is not OutcomeKind.HANG or _hangs(met.source, rung, runner)
-            )
+            hung = met.signature.kind is OutcomeKind.HANG
+            own = _passes(met.source, passing, runner, HUNG_SECONDS if hung else SIBLING_SECONDS)
+            own = own and (not hung or _hangs(met.source, rung, runner))
         found += [met] if own else []
     return tuple(found)
 
@@ -78,6 +79,6 @@ def _hangs(source: str, rung: str | None, runner: CandidateRunner) -> bool:
     return runner.run(source, rung=rung, timeout=HANG_SECONDS).outcome.kind is OutcomeKind.HANG
 
 
-def _passes(source: str, passing: str, runner: CandidateRunner) -> bool:
+def _passes(source: str, passing: str, runner: CandidateRunner, seconds: float = SIBLING_SECONDS) -> bool:
     below = DYNAMO_ALONE if passing in BACKENDS else passing
-    return runner.run(source, rung=below, timeout=SIBLING_SECONDS).outcome.kind is OutcomeKind.OK
+    return runner.run(source, rung=below, timeout=seconds).outcome.kind is OutcomeKind.OK

@@ -11,7 +11,7 @@ import triage
 from triage.culprit.contracts import broken_by
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.match_known_cause import lies_in_environment
-from triage.culprit.operation import Clues, culprit_of, operators_in, with_part
+from triage.culprit.operation import Clues, culprit_of, with_part
 from triage.culprit.own_code import raised_in, raising_line
 from triage.culprit.settings import not_disproved
 from triage.environments.files import JOURNAL
@@ -33,7 +33,7 @@ from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.stories.accuracy_notes import accuracy_facts
-from triage.stories.blamed_place import diverging_node, line_to_blame, with_module
+from triage.stories.blamed_place import diverging_node, line_to_blame, named_operation, with_module
 from triage.stories.captured import guilty_graph, named_line, only_line
 from triage.stories.findings import Findings
 from triage.stories.headline import (
@@ -80,11 +80,12 @@ def assemble(found: Findings) -> TriageReport:
     graph = guilty_graph(walk, conclusion, made.graph if made is not None else None)
     reproducer = reproducer_facts(found)
     doubted = reproducer is not None and reproducer.doubt is not None
+    culprit = _culprit(found, conclusion, own, graph, doubted=doubted)
     reduced_line = line_to_blame(found) or only_line(found.cases, graph)
     noticed = reduced_line is None and _fails_by_check(conclusion)
     reduced_line = reduced_line or _exit_line(found, conclusion)
-    if reduced_line is None and (named := operators_in(conclusion.error)):
-        reduced_line = named_line(found.cases, graph, named[0])
+    if reduced_line is None and (named := named_operation(conclusion, culprit)):
+        reduced_line = named_line(found.cases, graph, named)
     typed = found.target.text() if found.target.script is None else None
     signature = _signature(conclusion, reduced_line, own, typed)
     if signature is not None and noticed and own is None:
@@ -102,17 +103,13 @@ def assemble(found: Findings) -> TriageReport:
         signature=signature,
         ladder=ladder_rows(walk, conclusion),
         ablation=found.ablation,
-        culprit=with_module(
-            _culprit(found, conclusion, own, graph, doubted=doubted),
-            found,
-            signature.user_line if signature is not None and own is None else None,
-        ),
+        culprit=with_module(culprit, found, signature.user_line if signature is not None and own is None else None),
         workarounds=workaround_texts(found, conclusion),
         ways_round=found.ways_round,
         conditions=found.conditions,
         indifferent=found.indifferent,
         known_cause=cause_of(
-            conclusion, first, mend, own, not_disproved(found.cures, found.no_ways_round), found.conversion
+            conclusion, first, mend, own, not_disproved(found.cures, found.no_ways_round), found.conversion, made
         ),
         subsystem=found.subsystem,
         reproducer=reproducer,

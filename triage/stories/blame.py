@@ -18,7 +18,7 @@ from triage.culprit import conditions
 from triage.culprit.ablation import Variant, ablate, cures_of, variants_of_graph, variants_of_text
 from triage.culprit.compiler_parts import AFTER, BEFORE
 from triage.culprit.fake_results import fake_wrong
-from triage.culprit.first_diverging import first_diverging
+from triage.culprit.first_diverging import first_diverging, in_its_body
 from triage.culprit.first_wrong import FirstWrong, first_wrong
 from triage.culprit.given_wrong import comes_of, comes_of_another, given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
@@ -201,14 +201,16 @@ def _diverging(found: Findings, made: Reproduced, problem: Problem, inquiry: Inq
         [nodes[name] for name in likely],
         replace(inquiry, oracle=AnyWrongOracle(oracle.signature) if isinstance(oracle, ComparisonOracle) else oracle),
     )
-    if not first or found.diverging is None:
+    if found.diverging is None:
         return
     diverging = found.diverging.node
     whole = next((start.candidate for start in wholes if diverging in start.candidate.case.nodes), None)
-    if given_to(diverging, first[0], made, inquiry):
+    if first and given_to(diverging, first[0], made, inquiry):
         found.diverging = None  # among the program's own values the wrong one is too small to be seen by itself
-    elif whole is not None and comes_of_another(whole, diverging, first[0], inquiry):
+    elif first and whole is not None and comes_of_another(whole, diverging, first[0], inquiry):
         found.diverging = None
+    elif whole is not None:
+        found.diverging = in_its_body(found.diverging, whole.case, list(nodes.values()))
 
 
 def given_to(diverging: GraphNode, first: GraphNode, made: Reproduced, inquiry: Inquiry) -> bool:

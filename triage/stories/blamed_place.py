@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from triage.culprit.operation import operators_in
+from triage.locate.conclude import Conclusion
+from triage.locate.outcomes import is_script_check
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.report import Culprit
+from triage.model.stage import Stage
 from triage.stories.findings import Findings
 
 
@@ -19,6 +23,23 @@ def line_to_blame(found: Findings) -> str | None:
     """The user's line where values go wrong, in the program's graph or the reproducer's; else of the last operation left."""
     node = _node_to_blame(found)
     return node.where if node is not None else None
+
+
+def named_operation(conclusion: Conclusion, culprit: Culprit | None) -> str | None:
+    """The operation that an error names; else the one to blame, where no line of the traceback stands within what is compiled."""
+    named = next(iter(operators_in(conclusion.error)), None)
+    return culprit.op if named is None and culprit is not None and is_outside(conclusion) else named
+
+
+def is_outside(conclusion: Conclusion) -> bool:
+    """Whether the lines of the traceback lead to what is compiled, and no further.
+
+    What left a compiled graph that ran knows the head of the function alone; a check of the program's own comes after it.
+    """
+    error, outcome = conclusion.error, conclusion.outcome
+    if error is None or outcome is None:
+        return False
+    return error.in_graph or (conclusion.stage is not Stage.DYNAMO and is_script_check(outcome))
 
 
 def with_module(culprit: Culprit | None, found: Findings, line: str | None) -> Culprit | None:

@@ -77,9 +77,12 @@ def only_line(cases: Sequence[GraphCase], graph: str | None) -> str | None:
 def named_line(cases: Sequence[GraphCase], graph: str | None, operation: str) -> str | None:
     """The line of the program where this graph does an operation; None where that is on several, or not known.
 
-    The graph of operators tells more surely than that of the program's own calls, whose names are others.
+    Where it is not known which graph it is, that of all of them. The graph of operators tells more surely than that of the
+    program's own calls, whose names are others.
     """
-    scored = [(points(node, operation), node.where) for node in _placed(cases, graph)]
+    graphs = dict.fromkeys(case.graph_id for case in cases) if graph is None else [graph]
+    placed = [node for each in graphs for node in _placed(cases, each)]
+    scored = [(points(node, operation), node.where) for node in placed]
     best = max((score for score, _ in scored), default=0)
     lines = {where for score, where in scored if score == best}
     return lines.pop() if best and len(lines) == 1 else None

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from triage.culprit.guards import LEFT_OUT
 from triage.culprit.known_causes import TABLE, Row
 from triage.culprit.match_known_cause import known_row, told_cause
-from triage.culprit.own_causes import own_branch, own_conversion, own_handler, own_unwritten, own_wrapper
+from triage.culprit.own_causes import (
+    needs_cache,
+    own_branch,
+    own_cache,
+    own_conversion,
+    own_handler,
+    own_unwritten,
+    own_wrapper,
+)
 from triage.culprit.settings import Setting
 from triage.locate.conclude import Conclusion
 from triage.model.own_code import SIGNAL_HANDLER, Finding, OwnCode
@@ -15,6 +23,7 @@ from triage.model.report import KnownCause
 from triage.model.stage import OwnFault, Stage, Symptom
 from triage.probe.launch import text_of
 from triage.probe.run import Probe
+from triage.reduce.verifying import Reproduced
 
 _PRINTED = 4_000  # characters
 
@@ -26,11 +35,12 @@ def cause_of(
     own: OwnCode | None = None,
     cures: Sequence[Setting] = (),
     conversion: str = "",
+    made: Reproduced | None = None,
 ) -> KnownCause | None:
     """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better.
 
     `cures` are the settings with which the reproducer passes and the script was not seen to fail; `conversion` is the dtype of
-    one that is undefined, where it comes of that.
+    one that is undefined, where it comes of that; `made` is the reproducer.
     """
     if conversion:
         return own_conversion(conversion)
@@ -45,6 +55,9 @@ def cause_of(
     left_out = next((each.cause for each in LEFT_OUT if each.setting in cures), None)
     if left_out is not None:
         return left_out
+    text = made.source if made is not None and made.verified and made.minimal and made.case == "source" else ""
+    if conclusion.stage is Stage.DYNAMO and conclusion.symptom is Symptom.WRONG_RESULT and needs_cache(text):
+        return own_cache()
     row = row_of(conclusion, first) if not any(finding.explains for finding in mend) else None
     return told_cause(row, conclusion.outcome) if row is not None and conclusion.outcome is not None else None
 

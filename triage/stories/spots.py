@@ -25,6 +25,7 @@ from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase, GraphNode
 from triage.model.outcome import Frame
 from triage.model.places import PACKAGES, RUNS
+from triage.stories.blamed_place import is_outside
 from triage.stories.findings import Findings
 
 MOST_FOLDERS = 2000
@@ -198,10 +199,20 @@ def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[S
         yield from (_of_node(node, files) for node in _ordered(made.graph, named))
         yield from _of_error(conclusion, files)
         return
+    left = _left_in_text(found) if is_outside(conclusion) else set()
+    for case in found.cases[:1] if left else ():
+        yield from (_of_node(node, files) for node in _ordered(case, left) if left <= _names((operator_name(node),)))
     yield from _of_error(conclusion, files)
     for case in found.cases[:1]:
         if named:
             yield from (_of_node(node, files) for node in _ordered(case, named) if _names((node.target,)) & named)
+
+
+def _left_in_text(found: Findings) -> set[str]:
+    """The words of the only operation that a verified text compiles."""
+    made = found.reproduced
+    nodes = made.seen_graph.nodes if made is not None and made.verified and made.seen_graph is not None else ()
+    return _names((operator_name(nodes[0]),)) if len(nodes) == 1 else set()
 
 
 def library_lines(found: Findings, files: Files) -> list[Spot]:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from triage.judge.handled import handled, unexpected
 from triage.judge.judgement import CandidateResult
-from triage.judge.likeness import met_as, same_failure
+from triage.judge.likeness import same_failure
 from triage.judge.printed import REPEATS, agreeing, as_wrong, differing, lines_of, words_of
-from triage.judge.signature import FailureSignature, signature_of_raised
+from triage.judge.signature import FailureSignature
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
@@ -108,10 +109,8 @@ class PairedRunner(RunnerView):
         if error is None or not error.swallowed or below.outcome.exit_code != 0:
             return False
         plain = self._ask(replace(query, rung=UNCOMPILED.name), cancel)
-        known = list(_handled(plain))
-        return plain.outcome.kind is OutcomeKind.OK and all(
-            any(met_as(found, each) for each in known) for found in _handled(below)
-        )
+        news = unexpected(handled(below.notes.raised), handled(plain.notes.raised))
+        return plain.outcome.kind is OutcomeKind.OK and not news
 
     def _warnings(self, below: CandidateResult) -> str:
         """Kinds of warnings that the program does not give: with warnings as errors a candidate must pass where it does."""
@@ -120,11 +119,6 @@ class PairedRunner(RunnerView):
                 self._warned = frozenset(below.warned)
             more = sorted(set(below.warned) - self._warned)
         return f"{self._passing} warns: {more[0]}" if more else ""
-
-
-def _handled(result: CandidateResult) -> Iterator[FailureSignature]:
-    """The exceptions after which the candidate went on."""
-    return (signature_of_raised(exception) for exception in result.notes.raised if exception.swallowed)
 
 
 def _without(passing: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from triage.model.text import words
 from triage.reduce.text.code.compile_calls import is_torch_compile
 from triage.reduce.text.code.edits import without_item
+from triage.reduce.text.code.nodes import calls, string_of
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, never_stricter, one
 
@@ -98,6 +99,10 @@ def _is_searched(script: Script, node: ast.expr) -> bool:
 def _smaller(script: Script, node: ast.expr, packages: frozenset[str]) -> Iterator[str]:
     if _is_searched(script, node):
         return
+    if calls(node, "getattr") and len(node.args) > 1 and isinstance(node.args[0], _ATOMS):
+        name = string_of(node.args[1]) or ""
+        if name.isidentifier():
+            yield f"{script.source(node.args[0])}.{name}"
     parts = [
         part
         for part in _parts(node)

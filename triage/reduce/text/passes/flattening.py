@@ -62,12 +62,16 @@ class _Flat:
         return [Edit(start, end, body), Edit(place, place, setup), *uses]
 
     def _only_instance(self) -> ast.Call | None:
-        """The only use of the class's name: a call in a statement of the module."""
+        """The only use of the class's name: a call in a statement of the module; anywhere, where its instances keep nothing."""
         uses = [place.node for place in self._seen.reads(self._node.name)]
         call = self._script.parents.get(uses[0]) if len(uses) == 1 else None
         if not isinstance(call, ast.Call) or call.func is not uses[0]:
             return None
-        return call if self._script.parents[self._script.statement_of(call)] is self._script.tree else None
+        statement = self._script.statement_of(call)
+        if self._script.parents[statement] is self._script.tree:
+            return call
+        named = isinstance(statement, ast.Assign) and statement.value is call
+        return None if self._constructor or named else call
 
     @property
     def _constructor(self) -> list[ast.FunctionDef]:
@@ -164,7 +168,7 @@ class _Flat:
         return isinstance(node, ast.Name) and node.id == method.args.args[0].arg
 
     def _edits_of_method(self, method: ast.FunctionDef) -> list[Edit] | None:
-        """`self.a` as `a`, no `self`; None where it is used in another way, or calls what the class inherits."""
+        """`self.a` as `a`, `self` as the function that it is; None where it is an object, or calls what the class inherits."""
         script = self._script
         first = method.args.args[0]
         scope = self._seen.scope_at(method)
@@ -176,9 +180,12 @@ class _Flat:
             above = script.parents.get(place.node)
             if place.binds or script.statement_of(place.node) in gone:
                 continue
-            if not isinstance(above, ast.Attribute) or above.attr not in self._names:
+            if isinstance(above, ast.Attribute) and above.attr in self._names:
+                edits.append(Edit(*script.span(above), self._names[above.attr]))
+            elif self._called == "__call__" and not isinstance(above, ast.Attribute) and place.placed:
+                edits.append(Edit(*script.span(place.node), self._names[self._called]))  # given away, as a hook is
+            else:
                 return None
-            edits.append(Edit(*script.span(above), self._names[above.attr]))
         edits += [Edit(*script.lines_span(item)) for item in gone]
         rest = [item for item in method.body if item not in gone]
         named = [item for part in rest for item in ast.walk(part) if isinstance(item, ast.Name) and item.id == "super"]

@@ -1,4 +1,4 @@
-"""A function in place of one that only calls it."""
+"""A function in place of one that only calls it, and a module in place of one that does nothing else."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from triage.reduce.text.code.names import Occurrences, atom
 from triage.reduce.text.code.nodes import all_arguments, names_within
+from triage.reduce.text.code.own_names import is_module
 from triage.reduce.text.code.script import Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
 
@@ -27,6 +28,55 @@ def propose(script: Script) -> Iterator[Choice]:
             if uses and node.name not in names_within(called) and all(use.placed for use in uses):
                 text = atom(script.source(called))
                 yield one(Edit(*script.lines_span(node)), *(Edit(*script.span(use.node), text) for use in uses))
+        elif isinstance(node, ast.ClassDef) and script.parents[node] is script.tree and is_module(node):
+            edits = _module_within(script, seen, node)
+            if edits:
+                yield one(*edits)
+
+
+def _module_within(script: Script, seen: Occurrences, node: ast.ClassDef) -> list[Edit]:
+    """`Net()` for `Model()` and `model.lin` for `model.net.lin`, where a Model makes a `self.net = Net()` and calls it.
+
+    Wrappers of this kind are what is left of models of which only what they hold is needed. Empty where it is more than that.
+    """
+    held = _held_alone(node)
+    if held is None:
+        return []
+    name, value = held
+    uses = [use.node for use in seen.reads(node.name)]
+    made = [script.parents[use] for use in uses]
+    if not made or any(
+        not isinstance(call, ast.Call) or call.func not in uses or call.args or call.keywords for call in made
+    ):
+        return []
+    within = set(ast.walk(node))
+    read = [
+        each for each in script.nodes if isinstance(each, ast.Attribute) and each.attr == name and each not in within
+    ]
+    edits = [Edit(*script.span(call), script.source(value)) for call in made]
+    edits += [Edit(script.span(each.value)[1], script.span(each)[1]) for each in read]
+    return [Edit(*script.lines_span(node)), *edits]
+
+
+def _held_alone(node: ast.ClassDef) -> tuple[str, ast.expr] | None:
+    """The only attribute that a module's `__init__` sets, with its value, where all that `forward` does is to call it."""
+    methods = {item.name: item for item in node.body if isinstance(item, ast.FunctionDef) and not item.decorator_list}
+    if len(node.body) != 2 or set(methods) != {"__init__", "forward"}:
+        return None
+    begun, forward = methods["__init__"], methods["forward"]
+    kept = [item for item in begun.body if ast.unparse(item) != "super().__init__()"]
+    if len(all_arguments(begun.args)) != 1 or len(kept) != 1 or len(forward.body) != 1:
+        return None
+    own, given = begun.args.args[0].arg, ast.arguments([], forward.args.args[1:], None, [], [], None, [])
+    result, setting = forward.body[0], kept[0]
+    if not isinstance(result, ast.Return) or not isinstance(setting, ast.Assign) or len(setting.targets) != 1:
+        return None
+    called, target = _called_with_the_same(given, result.value), setting.targets[0]
+    if called is None or not isinstance(target, ast.Attribute) or own in names_within(setting.value):
+        return None
+    return (
+        (target.attr, setting.value) if ast.unparse(called) == ast.unparse(target) == f"{own}.{target.attr}" else None
+    )
 
 
 def _called_with_the_same(given: ast.arguments, value: ast.expr | None) -> ast.expr | None:

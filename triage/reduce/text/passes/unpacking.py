@@ -1,19 +1,50 @@
 """A name less that a value is unpacked into and that nothing reads: `a, b, c, d = self.body(x)`, with the number of the values.
 
-How many values there are is told elsewhere (`nn.Linear(6, 4)`, `chunk(4)`), so neither may be changed alone.
+How many values there are is told elsewhere (`nn.Linear(6, 4)`, `chunk(4)`), so neither may be changed alone. Nor may a function
+that returns a tuple of one (`return y,`) and what takes that out of it (`f(x)[0]`).
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from triage.reduce.text.code.names import Occurrences
-from triage.reduce.text.code.script import Edit, Script
-from triage.reduce.text.passes.choice import Choice
+from triage.reduce.text.code.nodes import own_nodes
+from triage.reduce.text.code.script import Edit, Function, Script
+from triage.reduce.text.passes.choice import Choice, one
 
 
 def propose(script: Script) -> Iterator[Choice]:
+    yield from _fewer_names(script)
+    yield from _only_results(script)
+
+
+def _only_results(script: Script) -> Iterator[Choice]:
+    """`return y` and `f(x)` for `return y,` and `f(x)[0]`: by whatever name the function is called."""
+    firsts = [node for node in script.nodes if _is_first_of_call(node) and not script.in_fstring(node)]
+    for function in script.nodes:
+        if not isinstance(function, Function):
+            continue
+        given = [node.value for node in own_nodes(function) if isinstance(node, ast.Return)]
+        tuples = [value for value in given if isinstance(value, ast.Tuple) and len(value.elts) == 1]
+        if not tuples or len(tuples) < len(given):
+            continue
+        less = [Edit(*script.span(value), script.source(value.elts[0])) for value in tuples]
+        within = {node for value in tuples for node in ast.walk(value)}
+        taken = [node for node in firsts if node not in within]
+        if taken:
+            yield one(*less, *(Edit(script.span(node.value)[1], script.span(node)[1]) for node in taken))
+
+
+def _is_first_of_call(node: ast.AST) -> TypeGuard[ast.Subscript]:
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Call):
+        return False
+    return isinstance(node.slice, ast.Constant) and node.slice.value == 0 and type(node.slice.value) is int
+
+
+def _fewer_names(script: Script) -> Iterator[Choice]:
     names = Occurrences(script)
     numbers = [
         node

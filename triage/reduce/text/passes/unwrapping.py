@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from triage.reduce.text.code.edits import is_elif
+from triage.reduce.text.code.nodes import names_within
 from triage.reduce.text.code.script import Block, Edit, Script
 from triage.reduce.text.passes.choice import Choice, one
 
@@ -22,6 +23,10 @@ def propose(script: Script) -> Iterator[Choice]:
             yield Choice(tuple((Edit(start, end, text),) for text in texts))
         parts = [*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
         yield from (one(_without_part(script, part)) for part in parts if len(parts) > 1)
+        for handler in getattr(statement, "handlers", ()):
+            if handler.name is not None and not any(handler.name in names_within(item) for item in handler.body):
+                end = script.span(handler.type)[1]
+                yield one(Edit(end, script.text.index(":", end)))
         if isinstance(statement, ast.With):
             for item in statement.items:
                 if item.optional_vars is not None:

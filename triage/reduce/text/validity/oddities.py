@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 from triage.model.syntax import last_name
 from triage.reduce.text.code.compile_calls import compiled_name
-from triage.reduce.text.code.nodes import FUNCTIONS, bound_name, imported_modules
+from triage.reduce.text.code.nodes import FUNCTIONS, bound_name, imported_modules, is_bare_constant
 from triage.reduce.text.code.script import Definition, Function, Script, blocks_of
 
 _LEAVES = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
+_EXITS = ("exit", "quit", "sys.exit", "os._exit")
+_ENDS = ("StopIteration", "Exception", "BaseException")  # what takes the end of an iterator
 
 _FILLS = ("append", "add", "extend", "insert", "setdefault", "discard")
 
@@ -123,18 +125,37 @@ def _is_left(loop: ast.While | ast.For) -> bool:
     return any(_leaves(statement, inner=False) for statement in loop.body)
 
 
-def _leaves(node: ast.AST, *, inner: bool) -> bool:
+def _leaves(node: ast.AST, *, inner: bool, exhausted: bool = True) -> bool:
+    """Whether a node of a loop may leave it; `exhausted`: an iterator that comes to its end there does."""
     if isinstance(node, _LEAVES) or (isinstance(node, ast.Break) and not inner):
         return True
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "quit", "sys.exit", "os._exit", "next"):
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in (*_EXITS, *(["next"] if exhausted else [])):
         return True
     if isinstance(node, FUNCTIONS):
         return False
     inner = inner or isinstance(node, ast.While | ast.For)
+    parts = [(child, exhausted) for child in ast.iter_child_nodes(node)]
     if isinstance(node, ast.If) and _is_decided(node.test):
         held = isinstance(node.test, ast.Constant) and bool(node.test.value)
-        return any(_leaves(child, inner=inner) for child in (node.body if held else node.orelse))
-    return any(_leaves(child, inner=inner) for child in ast.iter_child_nodes(node))
+        parts = [(child, exhausted) for child in (node.body if held else node.orelse)]
+    elif isinstance(node, ast.Try):
+        handlers = [] if all(map(_raises_nothing, node.body)) else node.handlers
+        parts = [(child, exhausted and not any(map(_takes_the_end, handlers))) for child in node.body]
+        parts += [(child, exhausted) for child in (*handlers, *node.orelse, *node.finalbody)]
+    return any(_leaves(child, inner=inner, exhausted=each) for child, each in parts)
+
+
+def _raises_nothing(statement: ast.stmt) -> bool:
+    """`pass`, a constant or a name: no handler is reached from there."""
+    only_named = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name)
+    return isinstance(statement, ast.Pass) or only_named or is_bare_constant(statement)
+
+
+def _takes_the_end(handler: ast.ExceptHandler) -> bool:
+    """Whether it goes on after an iterator has come to its end."""
+    taken = handler.type
+    kinds = taken.elts if isinstance(taken, ast.Tuple) else [taken]
+    return any(kind is None or ast.unparse(kind) in _ENDS for kind in kinds)
 
 
 def _is_decided(test: ast.expr) -> bool:

@@ -78,9 +78,21 @@ def _draws_of_torch(script: Script) -> bool:
 
 
 def _all_given(script: Script) -> bool:
-    """Whether whatever is drawn with torch is drawn with a generator that is named."""
+    """Whether whatever is drawn with torch is drawn with a generator that is named. No module draws its parameters so."""
     drawn = [call for call in script.calls if _OF_TORCH.search(called_name(call))]
-    return all(any(item.arg == "generator" for item in call.keywords) for call in drawn)
+    return all(any(item.arg == "generator" for item in call.keywords) for call in drawn) and not _makes_modules(script)
+
+
+def _makes_modules(script: Script) -> bool:
+    """Whether one of torch's own is made (`nn.Linear(1, 2)`), but for a parameter, which is given its values."""
+    imports = [node for node in script.nodes if isinstance(node, ast.ImportFrom) and node.module == "torch.nn"]
+    names = {alias.asname or alias.name for node in imports for alias in node.names}
+    for call in script.calls:
+        name = called_name(call)
+        of_nn = isinstance(call.func, ast.Attribute) and last_name(call.func.value) == "nn"
+        if name[:1].isupper() and name != "Parameter" and (of_nn or name in names):
+            return True
+    return False
 
 
 def _draws_of(library: str, node: ast.AST) -> bool:
