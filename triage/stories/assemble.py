@@ -81,15 +81,13 @@ def assemble(found: Findings) -> TriageReport:
     reproducer = reproducer_facts(found)
     doubted = reproducer is not None and reproducer.doubt is not None
     culprit = _culprit(found, conclusion, own, graph, doubted=doubted)
-    reduced_line = line_to_blame(found) or only_line(found.cases, graph)
-    noticed = reduced_line is None and _fails_by_check(conclusion)
-    reduced_line = reduced_line or _exit_line(found, conclusion)
-    if reduced_line is None and (named := named_operation(conclusion, culprit)):
-        reduced_line = named_line(found.cases, graph, named)
+    of_operation = line_to_blame(found) or only_line(found.cases, graph)
+    if of_operation is None and (named := named_operation(conclusion, culprit)):
+        of_operation = named_line(found.cases, graph, named)
     typed = found.target.text() if found.target.script is None else None
-    signature = _signature(conclusion, reduced_line, own, typed)
-    if signature is not None and noticed and own is None:
-        signature = replace(signature, noticed=True)
+    signature = _signature(conclusion, of_operation or _exit_line(found, conclusion), own, typed)
+    if signature is not None and own is None:
+        signature = replace(signature, noticed=of_operation is None and _fails_by_check(conclusion))
     session.timings["total"] = round(session.clock.elapsed(), 2)
     report = TriageReport(
         tool={"name": "triage", "version": triage.__version__},
