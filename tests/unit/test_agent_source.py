@@ -19,6 +19,7 @@ TORCH = '  File "/v/lib/python3.11/site-packages/torch/_dynamo/external_utils.py
     [
         (USER + TORCH, "train.py:31 in forward: y = self.lin(x)"),
         (TORCH + USER, "train.py:31 in forward: y = self.lin(x)"),
+        (USER.replace("forward", "torch_dynamo_resume_in_forward_at_30"), "train.py:31 in forward: y = self.lin(x)"),
         (TORCH, ""),  # a compiled module of torch's own, as torch 2.2 calls it
         (USER + HOOK, "train.py:31 in forward: y = self.lin(x)"),  # where the program does the operation
         (HOOK, "train.py:11 in __torch_function__: return super().__torch_function__(func)"),

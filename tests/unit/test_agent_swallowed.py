@@ -155,3 +155,14 @@ def test_what_a_recording_was_spoiled_by_is_told_with_its_end() -> None:
     except RuntimeError as error:
         found = describe_exception.describe(error, "call")
     assert found["cause"]["type"] == "ValueError" and found["cause"]["frames"]
+
+
+def test_what_follows_a_break_is_told_as_part_of_its_function():
+    """Dynamo's name of it has a line in it, and no run without a compiler knows it."""
+    text = (
+        'failed\n\nfrom user code:\n   File "net.py", line 20, in torch_dynamo_resume_in_forward_at_18\n    y = x + 1\n'
+    )
+    (frame,) = describe_exception.describe(RuntimeError(text), "compile")["user_code"]
+    assert (frame["function"], frame["line"]) == ("forward", 20)
+    twice = "torch_dynamo_resume_in_torch_dynamo_resume_in_step_at_4_at_9"
+    assert describe_exception.function_of(twice) == "step"

@@ -19,6 +19,9 @@ _OURS = ("torch", "functorch", "torchgen", "triage")
 _USER_STACK = re.compile(r"from user code:|Original traceback:|User [Ss]tack(?: \(most recent call last\))?:\n")
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 
+# What Dynamo calls the rest of a function, behind a break in it (torch/_dynamo/resume_execution.py).
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+\Z")
+
 # Of a traceback in another process.
 _TOLD_BY = ("concurrent.futures.process._RemoteTraceback", "multiprocessing.pool.RemoteTraceback")
 _IN_A_MESSAGE = re.compile(r"\nOriginal Traceback \(most recent call last\):\n|terminated with the following error:\n")
@@ -187,10 +190,16 @@ def _frame(file, line, function, module_globals=None, handler=False):
     return {
         "file": file,
         "line": line or 0,
-        "function": function,
+        "function": function_of(function),
         "code": linecache.getline(file, line or 0, module_globals).strip()[:300],
         "handler": handler,
     }
+
+
+def function_of(name):
+    """`forward`, also of what follows a break in it."""
+    found = _RESUMED.match(name)
+    return function_of(found.group(1)) if found else name
 
 
 def _user_code(error, message):

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from .. import whose
-from .exception import FRAME
+from .exception import FRAME, function_of
 
 _PASS_ON = ("__torch_function__", "__torch_dispatch__")
 # What Dynamo calls a module, that of a local or a global variable: `L['self'].layers.0.ff` (2.13),
@@ -32,7 +32,7 @@ def where(node: Any) -> str:
             continue
         code = lines[index + 1].strip() if index + 1 < len(lines) and not FRAME.match(lines[index + 1]) else ""
         file = whose.in_packages(frame["file"]) or os.path.basename(frame["file"])  # as in triage/model/outcome.py
-        told = "%s:%s in %s: %s" % (file, frame["line"], frame["function"], code)
+        told = "%s:%s in %s: %s" % (file, frame["line"], function_of(frame["function"]), code)
         if frame["function"] in _PASS_ON:
             passed_on = told
         else:
