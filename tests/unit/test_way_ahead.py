@@ -80,6 +80,7 @@ def trials_of(ahead: WayAhead | None, asked: list[str]) -> Any:
         return PASSED
 
     trials: Any = object.__new__(_Trials)
+    trials._expected = ()
     trials.walk = SimpleNamespace(ask_changed=ask, announce=lambda *_, **__: None)
     trials.found = SimpleNamespace(way_ahead=ahead, session=SimpleNamespace(emit=lambda *_, **__: None))
     trials._comparison = None

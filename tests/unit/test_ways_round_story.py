@@ -1,6 +1,7 @@
 """Which changes are tried in which order, what they cost in words, and where a line stands."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from triage.culprit.settings import Setting
 from triage.culprit.ways_round.changes import Change, Program
 from triage.culprit.ways_round.cost import cost_in_words
 from triage.culprit.ways_round.source import Source
+from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphNode
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException, Steps
@@ -205,6 +207,27 @@ def test_a_cold_compile_has_time_and_a_run_to_measure_is_no_longer_for_it(compil
     assert asked == [(limit, 30.0)] and told == [True]
 
 
+def test_a_run_that_fails_by_nothing_but_what_the_program_handles_uncompiled_too_is_not_asked_again():
+    expected = RaisedException("IndexError", "index out of range", swallowed=True)
+    outcome = Outcome(OutcomeKind.EXCEPTION, exit_code=0, exception=expected)
+    notes = AgentNotes(graphs=1, calls=1, raised=(expected,))
+    run = Probe("run", None, outcome, signature_of(outcome), notes, Path("run.log"))
+    asked: list[str] = []
+    walk = SimpleNamespace(
+        seen={"uncompiled": [run]},
+        start=SimpleNamespace(notes=SimpleNamespace(backwards=0), signature=None),
+        ask_changed=lambda rung, name, *_: asked.append(name) or run,
+        announce=lambda *_, **__: None,
+    )
+    session = SimpleNamespace(
+        clock=SimpleNamespace(left=lambda: 900.0), emit=lambda kind, **facts: None, pool=ThreadPoolExecutor
+    )
+    found = SimpleNamespace(walk=walk, session=session, way_ahead=None)
+    trials = _Trials(found, SimpleNamespace(outcome=None))
+    probes = trials._run_together([*changes("call", "a", "b")])
+    assert [probe.outcome.failed for probe in probes] == [False, False] and len(asked) == 2
+
+
 @pytest.mark.parametrize(
     ("call", "function", "as_it_is", "done"),
     [
@@ -224,6 +247,7 @@ def test_where_a_changed_program_had_nothing_to_do_the_script_is_asked_as_it_is(
     asked = [run(as_it_is, 1, 1)] if as_it_is is not None else []
     trials.walk = SimpleNamespace(ask_changed=lambda *_: asked.pop(), announce=lambda *_, **__: None)
     trials._limit = trials._enough = lambda: 60.0
+    trials._expected = ()
     passed = (next(changes("function", "b")), run(OutcomeKind.OK, *function))
     tried = [(next(changes("call", "a")), run(OutcomeKind.OK, *call)), passed]
     assert trials._work_is_done([passed], tried) is done and not asked

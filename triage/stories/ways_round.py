@@ -266,7 +266,9 @@ class _Trials:
         idle = any(change.kind != "function" and had_nothing_to_do(probe) for change, probe in tried)
         if not idle or not all(compiles_nothing(probe.notes) for _, probe in passed):
             return False
-        probe = self.walk.ask_changed(AS_IT_IS, "way-as-it-is", {}, self._limit(), self._enough())
+        probe = discount(
+            self.walk.ask_changed(AS_IT_IS, "way-as-it-is", {}, self._limit(), self._enough()), self._expected
+        )
         self.walk.announce(AS_IT_IS, probe, cut=probe.outcome.kind is OutcomeKind.HANG)
         return not probe.outcome.failed
 
@@ -307,7 +309,7 @@ class _Trials:
     def _asked(self, change: Change, *, alone: bool = False) -> Probe:
         ahead, self.found.way_ahead = self.found.way_ahead, None
         if ahead is not None and ahead.name == _name_of(change):
-            probe = ahead.result()
+            probe = discount(ahead.result(), self._expected)
             self.walk.announce(_rung_of(change), probe, cut=was_late(probe))
             if not probe.outcome.failed or not self._fails_otherwise(probe) or not self._may_run():
                 return probe
@@ -319,20 +321,19 @@ class _Trials:
     def _ask(self, change: Change, name: str, limit: float, **how: Any) -> Probe:
         self.found.session.emit("engine_step", text=f"trying on the script: {change.words}")
         rung = _rung_of(change)
-        return self.walk.ask_changed(rung, name, change.texts, limit, self._enough(), self._comparison, **how)
+        probe = self.walk.ask_changed(rung, name, change.texts, limit, self._enough(), self._comparison, **how)
+        return discount(probe, self._expected)
 
     def _fails_otherwise(self, probe: Probe) -> bool:
         return not same_face(probe.signature, self.walk.start.signature)
 
     def _passes(self, change: Change, probe: Probe) -> bool:
         """Whether the script ended as it does uncompiled. That nothing was compiled must be what the change is meant to do."""
-        ended = discount(probe, self._expected).outcome.kind
-        return not probe.cancelled and leads_round(change.kind, ended, probe.notes)
+        return not probe.cancelled and leads_round(change.kind, probe.outcome.kind, probe.notes)
 
     def _fails_still(self, probe: Probe) -> bool:
         """Whether a run disproves a change: not one that was late, whatever with."""
-        outcome = discount(probe, self._expected).outcome
-        return outcome.failed and not was_late(probe) and not probe.cancelled
+        return probe.outcome.failed and not was_late(probe) and not probe.cancelled
 
     def _uncompiled(self, passed: Probe) -> AgentNotes | None:
         """The script without a compiler, measured alone like the changed one; None where that is not worth a run."""
