@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from killed_run import NOTES_AND_SLEEPS, kill_and_see_nothing_left
 
 from triage.judge.judgement import CandidateResult
 from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
@@ -232,23 +231,14 @@ def test_a_candidate_that_kills_the_server_gets_a_process_of_its_own(tmp_path: P
 
 
 def test_nothing_survives_an_orchestrator_that_is_killed(tmp_path: Path) -> None:
-    sleeper = OK + "open('pids', 'w').write(f'{os.getpid()} {os.getppid()}')\ntime.sleep(600)\n"
+    sleeper = OK + NOTES_AND_SLEEPS
     program = (
         "import sys\nfrom triage.trial.runner import ForkServerRunner\n"
         "ForkServerRunner(sys.executable, jobs=1).run(sys.argv[1], timeout=900)\n"
     )
     root = Path(__file__).parents[2]
-    orchestrator = subprocess.Popen(
-        [sys.executable, "-c", program, sleeper], env={**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(tmp_path)}
-    )
-    try:
-        _until(lambda: any(note.read_text().count(" ") == 1 for note in tmp_path.rglob("pids")), 90.0)
-        pids = [int(word) for word in next(tmp_path.rglob("pids")).read_text().split()]
-    finally:
-        orchestrator.kill()
-        orchestrator.wait()
-    _until(lambda: not any(_alive(pid) for pid in pids), 15.0)
-    _until(lambda: not list(tmp_path.iterdir()), 15.0)
+    env = {**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(tmp_path)}
+    kill_and_see_nothing_left(program, sleeper, env, tmp_path)
 
 
 def test_where_the_server_cannot_start_candidates_run_in_fresh_processes(tmp_path: Path) -> None:
@@ -290,21 +280,6 @@ def _left_behind(runner: ForkServerRunner) -> list[str]:
         if int(entry.name) != server and (parent == server or place.startswith(home)):
             found.append(f"{entry.name} {place}")
     return found
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, signal.SIGCONT)
-    except OSError:
-        return False
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-
-
-def _until(condition: Callable[[], bool], seconds: float) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, "it did not come true"
-        time.sleep(0.05)
 
 
 def test_a_graph_with_collectives_runs_alone_also_where_it_was_made_for_two_ranks(runner: ForkServerRunner) -> None:

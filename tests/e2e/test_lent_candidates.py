@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from killed_run import NOTES_AND_SLEEPS, kill_and_see_nothing_left, until
 
 from triage.model.stage import OutcomeKind
 from triage.probe.forkclient import Branch, ForkServer
@@ -48,7 +48,7 @@ def test_candidates_are_forked_there_also_behind_imports(runner: ForkServerRunne
     assert runner.run(FAILS).outcome.kind is OutcomeKind.EXCEPTION
     assert isinstance(runner._server, Branch)
     kinds = [runner.run(BEHIND.format(number)).outcome.kind for number in range(1, 5)]
-    _until(lambda: any(branch is not None for branch in runner._branches._made.values()), 30.0)
+    until(lambda: any(branch is not None for branch in runner._branches._made.values()), 30.0)
     (behind,) = runner._branches._made.values()
     assert behind is not None and behind.alive
     kinds.append(runner.run(BEHIND.format(5)).outcome.kind)
@@ -70,7 +70,7 @@ def test_one_that_ends_its_interpreter_ends_that_of_its_own_run(runner: ForkServ
 def test_of_a_run_that_is_killed_nothing_is_left(
     lender: Lender, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sleeper = OK + "open('pids', 'w').write(f'{os.getpid()} {os.getppid()}')\ntime.sleep(600)\n"
+    sleeper = OK + NOTES_AND_SLEEPS
     program = (
         "import sys\nfrom triage.session.session import neutral_store\nfrom triage.trial.runner import ForkServerRunner\n"
         "ForkServerRunner(sys.executable, jobs=1, neutral=neutral_store()).run(sys.argv[1], timeout=900)\n"
@@ -78,17 +78,7 @@ def test_of_a_run_that_is_killed_nothing_is_left(
     # As the lender's: it lends to who would start the same.
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    orchestrator = subprocess.Popen(
-        [sys.executable, "-c", program, sleeper], env={**os.environ, ADDRESS: lender.address}
-    )
-    try:
-        _until(lambda: any(note.read_text().count(" ") == 1 for note in tmp_path.rglob("pids")), 90.0)
-        pids = [int(word) for word in next(tmp_path.rglob("pids")).read_text().split()]
-    finally:
-        orchestrator.kill()
-        orchestrator.wait()
-    _until(lambda: not any(_alive(pid) for pid in pids), 15.0)
-    _until(lambda: not list(tmp_path.iterdir()), 15.0)
+    kill_and_see_nothing_left(program, sleeper, {**os.environ, ADDRESS: lender.address}, tmp_path)
     assert not (tmp_path / "forkserver.log").exists()
 
 
@@ -101,17 +91,3 @@ def test_who_has_another_environment_starts_its_own(lender: Lender, tmp_path: Pa
     env = {**os.environ, ADDRESS: lender.address, "PYTHONPATH": str(Path(__file__).parents[2]), "MKL_NUM_THREADS": "1"}
     ran = subprocess.run([sys.executable, "-c", program, OK], env=env, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["ok", "ForkServer"]
-
-
-def _until(done: Callable[[], bool], seconds: float) -> None:
-    limit = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < limit
-        time.sleep(0.1)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

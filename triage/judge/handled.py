@@ -26,9 +26,8 @@ def unexpected(found: Sequence[RaisedException], known: Sequence[RaisedException
 
     What is said in other words counts once for each that is known: another one from that call is news.
     """
-    words = [signature_of_raised(each) for each in known]
-    news = [each for each in found if not any(met_as(signature_of_raised(each), one) for one in words)]
-    told = [signature_of_raised(each) for each in found]
+    words, told = ([signature_of_raised(each) for each in raised] for raised in (known, found))
+    news = [each for each, mine in zip(found, told, strict=True) if not any(met_as(mine, one) for one in words)]
     spare = [each for each, one in zip(known, words, strict=True) if not any(met_as(other, one) for other in told)]
     left = []
     for each in news:

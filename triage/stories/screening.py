@@ -22,6 +22,7 @@ from triage.session.settings import Settings
 
 SHARE = 0.2  # of a run's limit, for the warm interpreter: what hangs is waited for once more
 _BELOW = tuple(rung.force for rung in LADDER if rung.name != DEFAULT_BACKEND)
+_FAILS_PLAINLY = frozenset({OutcomeKind.EXCEPTION, OutcomeKind.WRONG_RESULT})  # enough for a screening
 
 
 class Screening:
@@ -30,9 +31,7 @@ class Screening:
     def __init__(self, settings: Settings, environ: Mapping[str, str] = os.environ) -> None:
         self._address = environ.get(ADDRESS)
         self._rungs: tuple[str | None, ...] = (None,) if settings.screen else _BELOW
-        self._enough = (OutcomeKind.OK, OutcomeKind.EXCEPTION, OutcomeKind.WRONG_RESULT)[
-            : None if settings.screen else 1
-        ]
+        self._enough = _FAILS_PLAINLY | {OutcomeKind.OK} if settings.screen else {OutcomeKind.OK}
         self.doubted = False
 
     def run_probe(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:

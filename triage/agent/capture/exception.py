@@ -19,7 +19,7 @@ _OURS = ("torch", "functorch", "torchgen", "triage")
 _USER_STACK = re.compile(r"from user code:|Original traceback:|User [Ss]tack(?: \(most recent call last\))?:\n")
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 
-# What Dynamo calls the rest of a function, behind a break in it (torch/_dynamo/resume_execution.py).
+# What Dynamo calls the rest of a function, behind a break in it (torch/_dynamo/resume_execution.py); as triage/explain/places.py.
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+\Z")
 
 # Of a traceback in another process.
