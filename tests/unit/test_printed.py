@@ -230,6 +230,7 @@ def test_a_program_that_prints_the_same_is_run_uncompiled_once(begun: Callable[.
         ("[3, 1]", "[1, 3]"),
         ("tensor(0.5, grad_fn=<MeanBackward0>)", "tensor(0.5, grad_fn=<CompiledFunctionBackward>)"),
         ("30 fps", "60 fps"),
+        ("12:30:01.250 step 1", "12:30:01.750 step 2"),
     ],
 )
 def test_what_is_measured_counted_or_rounded_is_no_difference(one: str, other: str) -> None:
@@ -250,3 +251,27 @@ def test_what_is_measured_counted_or_rounded_is_no_difference(one: str, other: s
 )
 def test_other_results_are(one: str, other: str) -> None:
     assert len(differing(lines_of(one), lines_of(other))) == 1
+
+
+LOG = "2026-11-28 12:30:01,250 INFO train.py:42 epoch 3: loss {} after 17 steps"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "number"),
+    [
+        (LOG.format(0.25), LOG.format(1.13).replace("12:30:01,250", "12:31:07,880"), 1),
+        (LOG.format(0.25), LOG.format(0.25).replace("17", "18"), 0),  # a count of whatever else is logged
+        (LOG.format(0.25), LOG.format(0.25).replace("12:30:01,250", "12:31:07.880"), 0),
+        ("train.py:3: FutureWarning: gone in 2.5", "train.py:3: FutureWarning: gone in 2.7", 0),
+        ("W1128 12:30:01.250 3 torch/a.py:3] 0.25", "W1128 12:30:01.250 3 torch/a.py:3] 1.13", 0),
+        ("10%|# | 1/9 loss=0.25", "10%|# | 1/9 loss=1.13", 0),
+    ],
+)
+def test_of_what_is_logged_only_numbers_with_a_point_are_results(one: str, other: str, number: int) -> None:
+    found = differing(lines_of("done\n", one), lines_of("done\n", other))
+    assert len(found) == number
+
+
+def test_a_line_that_one_run_alone_logs_does_not_keep_words_from_being_compared() -> None:
+    one, other = lines_of("label cat\n", "rate 0.5\n"), lines_of("label dog\n")
+    assert len(differing(one, other)) == 1

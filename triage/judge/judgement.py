@@ -32,6 +32,7 @@ class CandidateResult:
     left: tuple[str, ...] = ()  # files that it left in its working directory
     warned: tuple[str, ...] = ()  # kinds of warnings that its own lines gave
     printed: str = ""  # on its standard output
+    logged: str = ""  # on its standard error
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""What a program prints: which lines tell results, and which of them differ from another run's, by their numbers or their words.
+"""What a program prints and logs: which lines tell results, and which of them differ from another run's, by their numbers or
+their words.
 
 A program may raise nothing and still be wrong; what it prints is then all that tells it. Times and what else is another number
 in each run counts for nothing, nor does what rounding may explain, nor what is counted of the compiler.
@@ -39,14 +40,16 @@ _MEASURED = re.compile(
     r"\bfps\b|\bpid\b|\bdt\b|\beta\b|\bcompile\b|compiling|compilation|recompil|warm.?up",
     re.IGNORECASE,
 )
-# Of such a line only what has a point is a result: integers and words in it are others where something is compiled, or at another
-# time of the day.
+# Of such a line, and of one on standard error, only what has a point is a result: integers and words in it are others where
+# something is compiled, or at another time of the day.
 _OF_COMPILER = re.compile(
     r"compil|dynamo|inductor|graph|frame|guard|cache|break|trace|backend|kernel|optimi[sz]edmodule|_orig_mod|"
     r"\d:\d\d|\d{4}-\d\d|<[\w. ]+ at |thread|process|worker",
     re.IGNORECASE,
 )
 
+_CLOCK = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?:T(?=\d))?|(?<![\d:])\d\d?:\d\d:\d\d(?:[.,]\d+)?(?![\d:])")
+_NO_LOG = re.compile(r"Warning: |^[A-Z]\d{4} \d\d:|\d%\|")  # warnings, what torch itself logs, progress bars
 _BACKWARD = re.compile(r"grad_fn=<\w+>")  # of a tensor that is printed: what is compiled has one of its own
 _TOKEN = re.compile(r"\w+|\S")
 
@@ -70,23 +73,35 @@ Key = tuple[str, int]  # the line without its numbers, and which of those that r
 Lines = Mapping[Key, Line]
 
 
-def lines_of(text: str) -> Lines:
-    """The lines that tell results, in their order."""
+def lines_of(printed: str, logged: str = "") -> Lines:
+    """The lines that tell results, in their order; `logged` is what was on standard error, where programs log."""
     found: dict[Key, Line] = {}
     counts: dict[str, int] = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        told = _BACKWARD.sub("grad_fn", line)
-        of_compiler = _OF_COMPILER.search(told) is not None
-        numbers = _NUMBER.findall(told)
-        if _MEASURED.search(told) or (of_compiler and not numbers):
-            continue
-        integers = [] if of_compiler else _INTEGER.findall(_NUMBER.sub("", told))
-        words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", told))
-        shape = "".join(_ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
-        counts[shape] = counts.get(shape, 0) + 1
-        words = "" if of_compiler else "".join(_ANY_NUMBER.sub("#", told).split())
-        found[shape, counts[shape]] = Line(line, tuple(map(float, [*numbers, *integers])), words, len(integers))
+    for line in filter(None, map(str.strip, printed.splitlines())):
+        _collect(found, counts, line, numbers_only=_OF_COMPILER.search(_BACKWARD.sub("", line)) is not None)
+    for line in filter(None, map(str.strip, logged.splitlines())):
+        if not _NO_LOG.search(line):
+            _collect(found, counts, line, numbers_only=True)
     return found
+
+
+def _collect(found: dict[Key, Line], counts: dict[str, int], text: str, *, numbers_only: bool) -> None:
+    text = _CLOCK.sub("", text).strip()
+    told = _BACKWARD.sub("grad_fn", text)
+    numbers = _NUMBER.findall(told)
+    if _MEASURED.search(told) or (numbers_only and not numbers):
+        return
+    integers = [] if numbers_only else _INTEGER.findall(_NUMBER.sub("", told))
+    words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", told))
+    shape = "".join(_ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
+    counts[shape] = counts.get(shape, 0) + 1
+    words = "" if numbers_only else "".join(_ANY_NUMBER.sub("#", told).split())
+    found[shape, counts[shape]] = Line(text, tuple(map(float, [*numbers, *integers])), words, len(integers))
+
+
+def results_in(run: CandidateResult) -> Lines:
+    """The lines of a run that tell results."""
+    return lines_of(run.printed, run.logged)
 
 
 def has_numbers(lines: Lines) -> bool:
@@ -111,6 +126,7 @@ def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
     """Lines of the other run by those of the first that they are: those that read alike but for numbers and what is quoted.
 
     Where both print equally many, also those in one place of which neither run prints the other's anywhere: with other words.
+    Lines of which words tell nothing are none of them.
     """
     lengths = [dict(lines.keys()) for lines in (one, other)]  # of each shape the last number
     found = {
@@ -118,11 +134,12 @@ def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
         for key, line in one.items()
         if key in other and lengths[0][key[0]] == lengths[1][key[0]] and len(line.numbers) == len(other[key].numbers)
     }
-    if len(one) != len(other):
+    worded, its_worded = ([(key, line) for key, line in lines.items() if line.words] for lines in (one, other))
+    if len(worded) != len(its_worded):
         return found
     told = [{line.text for line in lines.values()} for lines in (one, other)]
-    for (key, line), (place, its) in zip(one.items(), other.items(), strict=True):
-        if key[0] != place[0] and line.words and its.words and line.text not in told[1] and its.text not in told[0]:
+    for (key, line), (place, its) in zip(worded, its_worded, strict=True):
+        if key[0] != place[0] and line.text not in told[1] and its.text not in told[0]:
             found[key] = its
     return found
 
@@ -183,10 +200,10 @@ def otherwise(outcome: Outcome, words: str) -> Outcome:
 def judged_beside(results: Sequence[CandidateResult], uncompiled: CandidateResult) -> list[CandidateResult]:
     """Runs of one text; those that passed are wrong results where all of these print alike, and otherwise than uncompiled."""
     passed = [result for result in results if result.outcome.kind is OutcomeKind.OK]
-    right = lines_of(uncompiled.printed)
+    right = results_in(uncompiled)
     if not passed or uncompiled.outcome.kind is not OutcomeKind.OK:
         return list(results)
-    first, *rest = [lines_of(result.printed) for result in passed]
+    first, *rest = [results_in(result) for result in passed]
     keys = differing(right, first)
     for lines in rest:
         keys = alike(keys, right, first, lines)

@@ -1,4 +1,4 @@
-"""What the script prints: where nothing fails by itself, the numbers of the compiled run beside those of the uncompiled one.
+"""What the script prints and logs: where nothing fails by itself, the numbers of the compiled run beside those of the uncompiled one.
 
 Graphs are compared with eager one by one, so a graph that Dynamo made wrong agrees with itself. What such a program prints
 tells it: from the `eager` backend on the numbers are others, and that is its failure. Where only a backend above prints others,
@@ -143,6 +143,10 @@ def _uncompiled(walk: Visits, runs: int) -> bool:
 
 
 def _printed(probe: Probe) -> Lines:
-    with contextlib.suppress(OSError), probe.log.with_name(f"{probe.name}.out.log").open("rb") as file:
-        return lines_of(file.read(MOST_TEXT).decode("utf-8", "replace"))
-    return {}
+    return lines_of(_read(probe, "out"), _read(probe, "err"))
+
+
+def _read(probe: Probe, stream: str) -> str:
+    with contextlib.suppress(OSError), probe.log.with_name(f"{probe.name}.{stream}.log").open("rb") as file:
+        return file.read(MOST_TEXT).decode("utf-8", "replace")
+    return ""

@@ -38,7 +38,7 @@ BUDGET = 900.0  # seconds for one script, where nothing else is said
 PAGE_SECONDS = 10.0  # between two states of the page
 PAGE_SHARE = 30.0  # times as long as making one took, if that is more
 GOING_ON = "it is still going on"
-WORTH_WARMING = 3  # scripts to be screened
+WORTH_WARMING = 3  # scripts left to be asked
 MOST_TRIES = 3  # of a process whose machine went away
 
 
@@ -149,10 +149,10 @@ class _Sweeping:
         self.emit("pass_started", script=name, which=which.value)
 
     def _lent(self, job: Job) -> dict[str, str]:
-        """Where a warm interpreter is lent: on this machine, where enough screenings are left to make up for its start."""
+        """Where a warm interpreter is lent: on this machine, where enough is left to be asked to make up for its start."""
         if self._lender is None and not self._alone:
-            to_screen = sum(Pass.SCREEN.value not in script.answers for script in self.scripts.values())
-            self._alone = self.engine.name != "local" or to_screen < WORTH_WARMING
+            left = len(next_passes(list(self.scripts.values())))  # of a sweep that goes on, what its screenings left
+            self._alone = self.engine.name != "local" or left < WORTH_WARMING
             if not self._alone:
                 try:
                     self._lender = Lender(self._python, neutral_store())
@@ -162,7 +162,7 @@ class _Sweeping:
         return {ADDRESS: self._lender.address} if fits and self._lender is not None else {}
 
     def give_back(self) -> None:
-        """End what was started for all screenings."""
+        """End what was started for all scripts."""
         if self._lender is not None:
             self._lender.close()
 

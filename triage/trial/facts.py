@@ -39,11 +39,12 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
     channel = request.root / "channel"
     events = read_events(channel)
     notes = agent_notes(events)
+    printed, logged = text_of(request.root / "stdout.txt"), text_of(request.root / "stderr.txt")
     outcome = interpret.outcome_of(
         ended.exit,
         notes,
-        text_of(request.root / "stdout.txt"),
-        text_of(request.root / "stderr.txt"),
+        printed,
+        logged,
         read_stacks(channel),
         uncompiled=request.rung == UNCOMPILED.name,
     )
@@ -60,8 +61,9 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
         bool(notes.compile_calls),
         outcome.own_seconds,
         left=left_in(request.root / "cwd"),
-        warned=warned(text_of(request.root / "stderr.txt")),
-        printed=text_of(request.root / "stdout.txt"),
+        warned=warned(logged),
+        printed=printed,
+        logged=logged,
     )
     return ForkFacts(result, cut)
 
@@ -71,14 +73,10 @@ def warned(stderr: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_WARNING.findall(stderr)))
 
 
-def warned_in(directory: Path) -> tuple[str, ...]:
-    """The same of a candidate that had a process of its own, with its logs there."""
-    return warned(text_of(directory / "logs" / "candidate.err.log"))
-
-
-def printed_in(directory: Path) -> str:
-    """What a candidate that had a process of its own printed, with its logs there."""
-    return text_of(directory / "logs" / "candidate.out.log")
+def with_streams(result: CandidateResult, directory: Path) -> CandidateResult:
+    """The result of a candidate that had a process of its own, with what it printed, logged and warned of, by its logs there."""
+    printed, logged = (text_of(directory / "logs" / f"candidate.{stream}.log") for stream in ("out", "err"))
+    return replace(result, warned=warned(logged), printed=printed, logged=logged)
 
 
 def left_in(place: Path) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from triage.probe.launch import Cancel
 from triage.probe.run import Late, ProbeRequest, run_probe
 from triage.probe.starvation import STILL_CANDIDATE_SECONDS, StandsStill
 from triage.probe.target import Target
-from triage.trial.facts import left_in, printed_in, result_of_probe, warned_in
+from triage.trial.facts import left_in, result_of_probe, with_streams
 from triage.trial.limits import meets_others
 from triage.trial.pool import PooledRunner, Query
 
@@ -87,7 +87,7 @@ def run_fresh(
         **asked,
     )
     result = result_of_probe(run_probe(request, cancel))
-    return replace(result, left=left_in(place), warned=warned_in(directory), printed=printed_in(directory))
+    return with_streams(replace(result, left=left_in(place)), directory)
 
 
 def verify(

@@ -17,7 +17,7 @@ from pathlib import Path
 from triage.judge.handled import handled, unexpected
 from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import same_failure
-from triage.judge.printed import REPEATS, agreeing, as_wrong, differing, lines_of, words_of
+from triage.judge.printed import REPEATS, agreeing, as_wrong, differing, results_in, words_of
 from triage.judge.signature import FailureSignature
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
@@ -133,16 +133,16 @@ class PrintedRunner(RunnerView):
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         result = self._ask(query, cancel)
-        mine = lines_of(result.printed)
+        mine = results_in(result)
         if result.outcome.kind is not OutcomeKind.OK or not result.compiled or not mine:
             return result
         below = replace(query, rung=UNCOMPILED.name)
         one = self._ask(below, cancel)
-        right = lines_of(one.printed)
+        right = results_in(one)
         others = differing(right, mine)
         if one.outcome.kind is not OutcomeKind.OK or not others:
             return result
-        steady = agreeing(right, lines_of(self._ask(below, cancel).printed), REPEATS)
+        steady = agreeing(right, results_in(self._ask(below, cancel)), REPEATS)
         key = next((key for key in others if key in steady), None)
         return result if key is None else as_wrong(result, words_of(right, mine, key))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from triage.reduce.text.code.script import Edit, Script
 
 MOST_VALUES = 24  # more in the list of what is expected is nothing to read
 MOST_TEXT = 400  # characters of it, where words are among them
+_PERCENT = re.compile(r"%[-+ #0]*[\d.]*([a-zA-Z])")
 _FLOATS = ("e", "f", "g", "%")  # the last letter of the format of a float
 
 
@@ -65,29 +67,36 @@ def _collecting(script: Script, name: str, told: Callable[[ast.Call], list[str]]
 
 def _formatted(call: ast.Call) -> list[str]:
     """What is printed as a number with a point: it has a format for one, or is made as one."""
-    told = [(node.value, node.format_spec) for node in _inserted(call)] + [(item, None) for item in call.args]
-    return [_as_float(value) for value, form in told if _is_float(value) or _format(form)[-1:] in _FLOATS]
+    return [_as_float(value) for value, form in _told(call) if _is_float(value) or form[-1:] in _FLOATS]
 
 
 def _printed(call: ast.Call) -> list[str]:
     """Whatever is printed and not the same each time, as numbers."""
-    return [_as_float(value) for value in _not_constant(call)]
+    return [_as_float(value) for value, _ in _told(call)]
 
 
 def _plain(call: ast.Call) -> list[str]:
     """The same as it is: words, counts, lists of both."""
-    return [ast.unparse(value) for value in _not_constant(call)]
+    return [ast.unparse(value) for value, _ in _told(call)]
 
 
-def _not_constant(call: ast.Call) -> list[ast.expr]:
-    told = [node.value for node in _inserted(call)]
-    told += [item for item in call.args if not isinstance(item, ast.JoinedStr)]
-    return [value for value in told if not isinstance(value, ast.Constant | ast.Starred)]
+def _told(call: ast.Call) -> list[tuple[ast.expr, str]]:
+    """The values that are printed and not the same each time, each with its format; first those that stand in strings."""
+    inserted = [_inserted(item) for item in call.args]
+    found = [pair for pairs in inserted if pairs is not None for pair in pairs]
+    found += [(item, "") for item, pairs in zip(call.args, inserted, strict=True) if pairs is None]
+    return [(value, form) for value, form in found if not isinstance(value, ast.Constant | ast.Starred)]
 
 
-def _inserted(call: ast.Call) -> list[ast.FormattedValue]:
-    strings = [item for item in call.args if isinstance(item, ast.JoinedStr)]
-    return [node for string in strings for node in string.values if isinstance(node, ast.FormattedValue)]
+def _inserted(item: ast.expr) -> list[tuple[ast.expr, str]] | None:
+    """The values that stand in a string, each with its format: `f"{x:.2f}"`, `"%.2f" % x`; None of what is no such string."""
+    if isinstance(item, ast.JoinedStr):
+        return [(node.value, _format(node.format_spec)) for node in item.values if isinstance(node, ast.FormattedValue)]
+    if isinstance(item, ast.BinOp) and isinstance(item.op, ast.Mod) and isinstance(item.left, ast.Constant):
+        values = item.right.elts if isinstance(item.right, ast.Tuple) else [item.right]
+        forms = _PERCENT.findall(str(item.left.value).replace("%%", ""))
+        return list(zip(values, forms, strict=True)) if len(forms) == len(values) else None
+    return None
 
 
 def _format(form: ast.expr | None) -> str:
