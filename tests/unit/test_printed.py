@@ -253,6 +253,7 @@ def test_other_results_are(one: str, other: str) -> None:
     assert len(differing(lines_of(one), lines_of(other))) == 1
 
 
+BAR = "it: 100%|###| 9/9 [00:01<00:00, 8.1it/s, loss={}, n=3]"
 LOG = "2026-11-28 12:30:01,250 INFO train.py:42 epoch 3: loss {} after 17 steps"
 
 
@@ -264,7 +265,9 @@ LOG = "2026-11-28 12:30:01,250 INFO train.py:42 epoch 3: loss {} after 17 steps"
         (LOG.format(0.25), LOG.format(0.25).replace("12:30:01,250", "12:31:07.880"), 0),
         ("train.py:3: FutureWarning: gone in 2.5", "train.py:3: FutureWarning: gone in 2.7", 0),
         ("W1128 12:30:01.250 3 torch/a.py:3] 0.25", "W1128 12:30:01.250 3 torch/a.py:3] 1.13", 0),
-        ("10%|# | 1/9 loss=0.25", "10%|# | 1/9 loss=1.13", 0),
+        ("10%|# | 1/9 [00:01<00:09, 8.1it/s, loss=0.25]", "10%|# | 1/9 [00:01<00:09, 8.1it/s, loss=1.13]", 0),
+        (f"{BAR.format(0.25)}\r{BAR.format(0.25)}", f"it:   5%|\r{BAR.format(1.13).replace('8.1', '8.5')}\n", 1),
+        (BAR.format(0.25), BAR.format(0.25).replace("8.1", "8.5"), 0),
     ],
 )
 def test_of_what_is_logged_only_numbers_with_a_point_are_results(one: str, other: str, number: int) -> None:

@@ -1,4 +1,4 @@
-"""A logger gives way to `print`."""
+"""A logger gives way to `print`, and so does what is shown beside a progress bar."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from triage.reduce.text.passes import logged
         ("log.info('loss %.3f', loss)\n", ["print('loss %.3f' % (loss,))\n"]),
         ("self.logger.warning(f'loss {loss:.3f}')\n", ["print(f'loss {loss:.3f}')\n"]),
         ("logging.error(loss, exc_info=True)\n", ["print(loss)\n"]),
+        ("bar.set_postfix(loss=loss.item(), n=3, refresh=False)\n", ["print(loss.item(), 3)\n"]),
+        ("bar.set_postfix({'loss': loss})\nbar.update()\n", ["print(loss)\nbar.update()\n"]),
+        ("bar.set_postfix(state)\nbar.set_description(f'loss {loss}', True)\n", ["bar.set_postfix(state)\nprint(f'loss {loss}')\n"]),
         ("found = log.info('loss')\nlog.info()\nlog.setLevel(3)\n", []),
     ],
 )

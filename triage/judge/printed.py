@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -50,6 +50,8 @@ _OF_COMPILER = re.compile(
 
 _CLOCK = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?:T(?=\d))?|(?<![\d:])\d\d?:\d\d:\d\d(?:[.,]\d+)?(?![\d:])")
 _NO_LOG = re.compile(r"Warning: |^[A-Z]\d{4} \d\d:|\d%\|")  # warnings, what torch itself logs, progress bars
+# Of a bar that has come to its end, without what it says of time: `loss=0.25` of `9/9 [00:01<00:00, 8.1it/s, loss=0.25]`.
+_END_OF_BAR = re.compile(r"(.*)100%\|[^|]*\|[^\[]*\[[^,\]]*,[^,\]]*, (.+)\]")
 _BACKWARD = re.compile(r"grad_fn=<\w+>")  # of a tensor that is printed: what is compiled has one of its own
 _TOKEN = re.compile(r"\w+|\S")
 
@@ -79,10 +81,21 @@ def lines_of(printed: str, logged: str = "") -> Lines:
     counts: dict[str, int] = {}
     for line in filter(None, map(str.strip, printed.splitlines())):
         _collect(found, counts, line, numbers_only=_OF_COMPILER.search(_BACKWARD.sub("", line)) is not None)
-    for line in filter(None, map(str.strip, logged.splitlines())):
-        if not _NO_LOG.search(line):
-            _collect(found, counts, line, numbers_only=True)
+    for line in _logged(logged):
+        _collect(found, counts, line, numbers_only=True)
     return found
+
+
+def _logged(text: str) -> Iterator[str]:
+    """The lines that may tell results. How often a progress bar is drawn depends on the time: of each state one."""
+    drawn: set[str] = set()
+    for line in filter(None, map(str.strip, text.splitlines())):
+        bar = _END_OF_BAR.fullmatch(line)
+        if bar is not None and (told := bar[1] + bar[2]) not in drawn:
+            drawn.add(told)
+            yield told
+        elif not _NO_LOG.search(line):
+            yield line
 
 
 def _collect(found: dict[Key, Line], counts: dict[str, int], text: str, *, numbers_only: bool) -> None:
