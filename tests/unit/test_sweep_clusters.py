@@ -224,6 +224,25 @@ def test_whose_failure_turns_out_another_is_asked_for_itself() -> None:
     assert asked(known) == [("two", Pass.REPRODUCER)]
 
 
+@pytest.mark.parametrize(
+    ("elsewhere", "waits"),
+    [
+        (raised(REFUSED, "pool.py:gather"), True),
+        (raised("another message", "pool.py:gather"), False),
+        (FailureSignature(OutcomeKind.EXCEPTION, "AssertionError", REFUSED, ("pool.py:gather",), ""), False),
+    ],
+)
+def test_what_fails_elsewhere_in_the_same_words_is_reduced_once_these_are_told_about(
+    elsewhere: FailureSignature, waits: bool
+) -> None:
+    known = scripts(one=replace(SCREENED, signature=raised(REFUSED)), two=replace(SCREENED, signature=elsewhere))
+    assert asked(known) == [("one", Pass.WHOLE)] + [("two", Pass.WHOLE)] * (not waits)
+    running = [replace(known[0], running=Pass.WHOLE), known[1]]
+    assert asked(running) == [("two", Pass.WHOLE)] * (not waits)
+    known = answered(known, "one", Pass.WHOLE, fails(raised(REFUSED), verified=True, lines=7))
+    assert asked(known) == [("two", Pass.REPRODUCER if waits else Pass.WHOLE)]
+
+
 def test_a_cluster_in_which_nobody_was_asked_all_gets_it_for_its_smallest() -> None:
     known = scripts(one=replace(SCREENED, signature=wrong()), two=replace(SCREENED, signature=wrong()))
     known = answered(known, "one", Pass.WHOLE, fails(wrong(), "aten.relu"))

@@ -126,11 +126,27 @@ def test_names_belong_to_the_scope_that_binds_them():
         ("torch.compile(\n    f,  # all\n)(x)\n", f"torch.compile(\n    f, backend={CALL}  # all\n)(x)\n"),
         ("torch.compile(\n    f  # all)\n)(x)\n", f"torch.compile(\n    f, backend={CALL}  # all)\n)(x)\n"),
         ("torch.compile(f, **x)\n", f'torch.compile(f, **{{**x, "backend": {CALL}}})\n'),
+        ("w = torch.compile if x else abs\n", f"w = torch.compile(backend={CALL}) if x else abs\n"),
+        ("for w in (abs, torch.compile):\n    w(f)\n", f"for w in (abs, torch.compile(backend={CALL})):\n    w(f)\n"),
     ],
 )
 def test_the_backend_can_be_chosen_from_outside(text, expected):
     head = "import torch\nfrom functools import partial\nf = m = x = 1\n"
     assert shaped(Script(head + text), "eager", "one\n\ntwo") == "# one\n#\n# two\nimport os\n" + head + expected
+
+
+def test_a_value_that_is_given_more_arguments_later_keeps_them() -> None:
+    text = "import torch\nwrap = torch.compile\nwrap(abs, dynamic=True)(3)\n"
+    head = "import os\nimport functools\nimport torch\n"
+    told = shaped(Script(text), "eager", "")
+    assert told == f"{head}wrap = functools.partial(torch.compile, backend={CALL})\nwrap(abs, dynamic=True)(3)\n"
+    assert shaped(Script(told), "eager", "") == told
+
+
+@pytest.mark.parametrize("text", ["assert f is torch.compile\n", "print(torch.compile.__name__)\n"])
+def test_looking_at_torch_compile_is_no_use_of_it(text: str) -> None:
+    with pytest.raises(RefusedError, match="does not use"):
+        shaped(Script(f"import torch\nf = 1\n{text}"), "eager", "")
 
 
 def test_a_custom_backend_stays_the_default():

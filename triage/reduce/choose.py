@@ -97,7 +97,7 @@ def choose(
             if reduction is not None and choice.settled_by(attempt, reduction):
                 break
     if choice.best is None:
-        choice.fall_back(unreduced)
+        choice.fall_back(unreduced, graphs=any(not attempt.of_text for attempt in attempts))
     if choice.best is None:
         return None, tuple(choice.notes)
     return choice.with_others(choice.best), tuple(choice.notes)
@@ -160,11 +160,15 @@ class _Choice:
             self.best = made
         return late or attempt.of_text or not _of_transforms(made)
 
-    def fall_back(self, unreduced: Unreduced) -> None:
-        """Show the captured graph as it is, else the script, if one of them fails the same way in fresh processes."""
+    def fall_back(self, unreduced: Unreduced, *, graphs: bool) -> None:
+        """Show the captured graph as it is, else the script, if one of them fails the same way in fresh processes.
+
+        Without `graphs` none was made of what failed, or each gives what eager gives.
+        """
         problem, of = self.problem, self.resources
         counts = partial(counted, oracle=of.oracle, verify=self.verify, emit=of.emit, problem=problem)
-        whole = problem.cases[:1] if self.passes_whole else tuple(_on_values(problem.cases[:3]))
+        cases = problem.cases[:3] if graphs else ()
+        whole = cases[:1] if self.passes_whole else tuple(_on_values(cases))
         try:
             shown = _graph(problem, whole, counts, unreduced, self.notes) or _script(
                 unreduced.script, counts, self.notes

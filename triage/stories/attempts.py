@@ -63,7 +63,10 @@ class Uncompared:
 def attempts_for(
     found: Findings, conclusion: Conclusion, oracle: Oracle, patience: Patience | None = None
 ) -> list[Attempt]:
-    """The engines to try, in order, each with its oracle: graphs first where there are any, then the program's text."""
+    """The engines to try, in order, each with its oracle: graphs first where there are any, then the program's text.
+
+    PyTorch's minifier comes last: it has the graphs of which ours has found none that fails by itself, and takes the longest.
+    """
     if conclusion.outcome is None or conclusion.signature is None:
         return []
     chosen = found.session.settings.engine
@@ -88,16 +91,17 @@ def attempts_for(
     if chosen in ("auto", "native"):
         form = forms_of(conclusion.signature.wrong)[0] if note else None
         attempts.append(Attempt(native_engine(conclusion, form, patience), judge, note))
+    attempts += of_text
     if chosen in ("auto", "repro_after") and not own_backend:
         engine = ReproAfterEngine(
             found.target,
             found.session.directory,
             neutral=found.session.neutral,
-            # Second in line it must not cost more than the first was worth; asked for by name it may take its time.
+            # Last in line it must not cost more than the others were worth; asked for by name it may take its time.
             minify_seconds=FALLBACK_SECONDS if chosen == "auto" else MINIFY_SECONDS,
         )
         attempts.append(Attempt(engine, judge, note))
-    return attempts + of_text
+    return attempts
 
 
 def texts_for(found: Findings, conclusion: Conclusion, oracle: Oracle, patience: Patience | None) -> list[Attempt]:

@@ -3,7 +3,8 @@
 1. Every script is screened: as it is, its graphs compared with eager. What passes is done.
 2. Of those that fail alike, one is told about in whole. The others wait for it: where theirs is its failure by all that the
    screening saw, they are done, and its stage and operation are theirs.
-3. All others are reduced by themselves, as nothing less tells which operation is to blame.
+3. All others are reduced by themselves, as nothing less tells which operation is to blame; also one that fails at another place, but
+   in the words of one that is told about in whole.
 4. A cluster in which nobody was told about in whole gets that for its smallest reproducer.
 5. What passes although it is said to fail (by who named it, an earlier attempt, an earlier sweep) is run twice more, so that one
    lucky run does not make it right.
@@ -15,10 +16,14 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from triage.model import accuracy
 from triage.model.sweep import Fate
 from triage.sweep.clusters import Member, inheriting, representative
 from triage.sweep.facts import Answer, Facts
 from triage.sweep.same_bug import shares
+
+
+_CHECKS = ("AssertionError", accuracy.TYPE)
 
 
 class Pass(enum.Enum):
@@ -88,10 +93,17 @@ def next_passes(scripts: Sequence[JobState]) -> list[tuple[JobState, Pass]]:
     if wanted:
         return wanted
     wanted = [(script, Pass.WHOLE) for script in scripts if script.doubted and script.passed_once]
-    for group in groups(scripts):
+    found = groups(scripts)
+    leading = {key: group[0] for group in found if group[0].asked(Pass.WHOLE) and (key := _words(group[0])) is not None}
+    for group in found:
         first = group[0]
         if not first.treated:
-            wanted.append((first, Pass.WHOLE))
+            key = _words(first)
+            leader = leading.setdefault(key, first) if key is not None else first
+            if leader is first:
+                wanted.append((first, Pass.WHOLE))
+            elif leader.asked(Pass.WHOLE) and leader.running is None:
+                wanted.append((first, Pass.REPRODUCER))
         elif first.running is None:
             wanted += [
                 (other, Pass.REPRODUCER) for other in group[1:] if not other.treated and not _shared(other, first)
@@ -109,6 +121,15 @@ def groups(scripts: Sequence[JobState]) -> list[list[JobState]]:
             found.setdefault(key if screened.fate is not Fate.PASSES else script.name, []).append(script)
     ordered = [sorted(group, key=_first) for group in found.values()]
     return sorted(ordered, key=lambda group: (-len(group), group[0].place))
+
+
+def _words(script: JobState) -> tuple[str, str, str | None] | None:
+    """What an exception says, wherever it is raised; None of a wrong result, or a check: their words tell nothing."""
+    signature = script.screened.signature if script.screened is not None else None
+    if signature is None or signature.wrong is not None or not signature.skeleton or signature.exception_type in _CHECKS:
+        return None
+    assert script.screened is not None
+    return signature.exception_type, signature.skeleton, script.screened.direction
 
 
 def _first(script: JobState) -> tuple[bool, float, int]:

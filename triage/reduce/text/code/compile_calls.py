@@ -11,7 +11,9 @@ from triage.reduce.text.code.weight import LAYOUT, tokens_of
 
 
 def compile_uses(script: Script) -> list[ast.Call | ast.Attribute]:
-    """Every `torch.compile(...)`, `module.compile(...)`, `partial(torch.compile, ...)` and bare decorator."""
+    """Every `torch.compile(...)`, `module.compile(...)`, `partial(torch.compile, ...)`, bare decorator, and `torch.compile` where
+    it is a value: `wrap = torch.compile if fast else plain`.
+    """
     imported = imported_modules(script.nodes)
     modules = {bound_name(alias) for alias in imported if alias.name.split(".")[0] != "torch"}
     found: list[ast.Call | ast.Attribute] = []
@@ -25,8 +27,16 @@ def compile_uses(script: Script) -> list[ast.Call | ast.Attribute]:
             )
             if isinstance(through, ast.Attribute) and through.attr == "compile" and not of_module:
                 found.append(node)
-        found += [item for item in getattr(node, "decorator_list", ()) if is_torch_compile(item)]
+        elif isinstance(node, ast.Attribute) and is_torch_compile(node) and _is_value(node, script.parents[node]):
+            found.append(node)
     return found
+
+
+def _is_value(node: ast.Attribute, above: ast.AST) -> bool:
+    """Whether it is called later, or decorates: not called there, nor looked at."""
+    if isinstance(above, ast.Call):
+        return above.func is not node and not is_partial(above)
+    return not isinstance(above, ast.Attribute | ast.Compare)
 
 
 def is_torch_compile(node: ast.AST) -> bool:

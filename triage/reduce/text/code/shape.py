@@ -7,7 +7,7 @@ on the text without that: so nothing of it can be reduced away, and what is run 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from triage.judge.judgement import RefusedError
 from triage.model.rungs import DEFAULT_BACKEND, INDUCTORS, knows_modes
@@ -18,6 +18,7 @@ from triage.reduce.text.code.nodes import is_bare_constant, is_future
 from triage.reduce.text.code.script import Edit, Script, quiet
 
 VARIABLE = "TORCH_COMPILE_BACKEND"
+_OPTIONS = ("fullgraph", "dynamic", "mode", "options", "disable")  # and `backend`, which is set here
 
 
 def shaped(script: Script, rung: str | None, header: str, *, door: bool = False) -> str:
@@ -35,7 +36,9 @@ def shaped(script: Script, rung: str | None, header: str, *, door: bool = False)
     edits = [_with_backend(script, use, rung) for use in uses]
     edits += [edit for use in uses if rung is None for edit in _told_to_no_other(script, use)]
     body = Script(script.replaced(edits))
-    return comment + (body.text if "os" in bound_globals(body) else _import_os(body))
+    needed = ["os", *(["functools"] if _given_more_later(script, uses) else [])]
+    lacking = [name for name in needed if name not in bound_globals(body)]
+    return comment + (_importing(body, lacking) if lacking else body.text)
 
 
 def runnable(script: Script) -> Script:
@@ -70,7 +73,9 @@ def plain(text: str, rung: str | None) -> str:
 def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | None) -> Edit:
     default = f'"{rung or DEFAULT_BACKEND}"'
     if isinstance(use, ast.Attribute):
-        end = script.span(use)[1]
+        start, end = script.span(use)
+        if _given_more_later(script, [use]):
+            return Edit(start, end, f'functools.partial(torch.compile, backend=os.environ.get("{VARIABLE}", {default}))')
         return Edit(end, end, f'(backend=os.environ.get("{VARIABLE}", {default}))')
     own = next((item for item in use.keywords if item.arg == "backend"), None)
     if own is not None:
@@ -88,6 +93,19 @@ def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | Non
     return Edit(place, place, {"(": "", ",": " "}.get(last, ", ") + told)
 
 
+def _given_more_later(script: Script, uses: Sequence[ast.Call | ast.Attribute]) -> bool:
+    """Whether one of them is a value (`wrap = torch.compile`) and what may be a call of it has more arguments than what to compile.
+
+    `torch.compile(backend=...)`, which takes that alone, cannot stand for it.
+    """
+    values = [use for use in uses if isinstance(use, ast.Attribute)]
+    if all(use in getattr(script.parents[use], "decorator_list", ()) for use in values):
+        return False
+    compiling = compile_uses(script)
+    words = {word.arg for call in script.calls if call not in compiling for word in call.keywords}
+    return not words.isdisjoint(_OPTIONS)
+
+
 def _told_to_no_other(script: Script, use: ast.Call | ast.Attribute) -> Iterator[Edit]:
     """`options=` and `mode=` of a backend of the script's own mean nothing to the one that is put in its place."""
     for word in use.keywords if isinstance(use, ast.Call) else ():
@@ -96,11 +114,12 @@ def _told_to_no_other(script: Script, use: ast.Call | ast.Attribute) -> Iterator
             yield Edit(start, start, f'None if "{VARIABLE}" in os.environ else ')
 
 
-def _import_os(script: Script) -> str:
-    """`import os` above the first import (or statement), below the docstring and `from __future__`."""
+def _importing(script: Script, modules: Sequence[str]) -> str:
+    """Their imports above the first one (or statement), below the docstring and `from __future__`."""
     place = next(
         (statement for statement in script.tree.body if not is_bare_constant(statement) and not is_future(statement)),
         script.tree.body[-1],
     )
     start = script.offset(script.first_line(place), 0)
-    return f"{script.text[:start]}import os\n{script.text[start:]}"
+    added = "".join(f"import {module}\n" for module in modules)
+    return f"{script.text[:start]}{added}{script.text[start:]}"
