@@ -107,6 +107,7 @@ def test_a_check_that_fails_by_rounding_does_not_hide_a_wrong_value(walk: Callab
 
 
 ROUNDED = Rounding("0/0", 1, "output 0", "bfloat16", (3,), difference=0.05, tolerances=3.0)
+NOTHING = replace(ROUNDED, difference=4e6, relative=2.2, of_zero=True)
 
 
 def test_where_nothing_is_wrong_it_is_rounding(walk: Callable[..., Walk]) -> None:
@@ -152,6 +153,7 @@ def test_a_loop_that_makes_more_of_each_rounding_is_not_called_an_operation_that
         (replace(ROUNDED, relative=2.2), Check("values", relative=2.2)),  # the inverse of a matrix that has none
         (replace(ROUNDED, unbounded=True), Check("inf")),
         (replace(ROUNDED, unbounded=True), Check("values", relative=0.9)),
+        (NOTHING, Check("values", difference=4.0001e6, relative=1.1)),  # as much as is left of numbers that cancel
     ],
 )
 def test_a_gross_difference_that_the_graphs_show_and_eager_explains_is_rounding(
@@ -270,6 +272,8 @@ def test_what_comes_on_top_of_dynamos_rounding_is_rounding_if_graphs_show_no_mor
         (AgentNotes(rounding=ROUNDED, compared=2), Check("nan")),
         (AgentNotes(rounding=ROUNDED, compared=2), Check("dtype")),
         (AgentNotes(rounding=ROUNDED, compared=2), Check("values", relative=0.9)),
+        (AgentNotes(rounding=ROUNDED, compared=2), Check("values", difference=0.2, relative=0.9)),
+        (AgentNotes(rounding=NOTHING, compared=2), Check("values", difference=5e6, relative=1.1)),
         (AgentNotes(rounding=replace(ROUNDED, relative=2.2), compared=2), Check("nan")),
     ],
 )

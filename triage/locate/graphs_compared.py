@@ -16,6 +16,7 @@ from triage.model.stage import Direction, Stage, Symptom
 from triage.probe.run import Probe
 
 _OF_VALUES = ("values", "nan", "inf", "zero_sign")
+SAME = 1.001  # as far off but for the last digits that are told
 _OF_OBJECTS = frozenset({"AttributeError", "TypeError", "NameError", "UnboundLocalError"})
 
 
@@ -147,10 +148,14 @@ def only_unsteady(probe: Probe) -> bool:
 
 
 def _explains(rounding: Rounding, check: Check) -> bool:
-    """Whether what the check saw may come of this rounding: gross only where a graph's own values differ grossly by it.
+    """Whether what the check saw may come of this rounding: gross only where a graph's own values differ grossly by it, or as far.
 
-    The inverse of a matrix that has none, or its condition number, are other numbers after each rounding.
+    The inverse of a matrix that has none, or its condition number, are other numbers after each rounding. What is left of large
+    numbers that cancel, and is divided by nearly nothing, is far off, and nothing in double precision.
     """
     if check.kind in ("nan", "inf"):
         return rounding.unbounded
-    return check.kind in ("values", "zero_sign") and (rounding.gross or (check.relative or 0.0) <= GROSS)
+    if check.kind not in ("values", "zero_sign"):
+        return False
+    as_far = check.difference is not None and check.difference <= SAME * rounding.difference
+    return rounding.gross or as_far or (check.relative or 0.0) <= GROSS
