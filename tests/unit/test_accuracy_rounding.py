@@ -154,6 +154,7 @@ def test_a_loop_that_makes_more_of_each_rounding_is_not_called_an_operation_that
         (replace(ROUNDED, unbounded=True), Check("inf")),
         (replace(ROUNDED, unbounded=True), Check("values", relative=0.9)),
         (NOTHING, Check("values", difference=4.0001e6, relative=1.1)),  # as much as is left of numbers that cancel
+        (replace(ROUNDED, relative=0.1, spread=0.4), Check("values", difference=0.3, relative=0.8)),  # on a rung above
     ],
 )
 def test_a_gross_difference_that_the_graphs_show_and_eager_explains_is_rounding(

@@ -148,7 +148,8 @@ def only_unsteady(probe: Probe) -> bool:
 
 
 def _explains(rounding: Rounding, check: Check) -> bool:
-    """Whether what the check saw may come of this rounding: gross only where a graph's own values differ grossly by it, or as far.
+    """Whether what the check saw may come of this rounding: gross only where a graph's own values differ grossly by it, or as far,
+    or eager's own move as far (on another rung it may be less).
 
     The inverse of a matrix that has none, or its condition number, are other numbers after each rounding. What is left of large
     numbers that cancel, and is divided by nearly nothing, is far off, and nothing in double precision.
@@ -157,5 +158,6 @@ def _explains(rounding: Rounding, check: Check) -> bool:
         return rounding.unbounded
     if check.kind not in ("values", "zero_sign"):
         return False
-    as_far = check.difference is not None and check.difference <= SAME * rounding.difference
+    moves = max(rounding.difference, rounding.spread or 0.0)
+    as_far = check.difference is not None and check.difference <= SAME * moves
     return rounding.gross or as_far or (check.relative or 0.0) <= GROSS
