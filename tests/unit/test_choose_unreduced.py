@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from choosing import FAILS, PASSES, SIGNATURE, Finds, FindsLarger, Passing, chosen
+from choosing import FAILS, ORACLE, PASSES, SIGNATURE, Finds, FindsLarger, Passing, chosen
 
 from triage.judge.judgement import CandidateResult
 from triage.judge.signature import signature_of
@@ -14,6 +14,7 @@ from triage.model.graphcase import GraphCase, GraphInput, GraphNode, TensorMeta
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.report import Reproducer
 from triage.model.stage import OutcomeKind, Stage
+from triage.reduce.choose import Attempt
 from triage.reduce.interface import NoReduction, Problem
 from triage.reduce.verifying import FreshRuns
 from triage.report.wording import reproducer_claim
@@ -85,8 +86,13 @@ def test_a_graph_that_is_shown_unreduced_holds_values_of_the_program_where_it_ne
     assert shown in found.source and found.notes[-1] == note
 
 
-@pytest.mark.parametrize(("whole", "verifications"), [(False, 4), (True, 1)])
-def test_graphs_that_passed_as_they_are_are_not_all_asked_in_fresh_processes(whole: bool, verifications: int) -> None:
+@pytest.mark.parametrize(
+    ("whole", "of_text", "verifications"),
+    [(False, False, 4), (True, False, 1), (False, True, 0)],  # the last: none was made of what failed
+)
+def test_graphs_that_passed_as_they_are_are_not_all_asked_in_fresh_processes(
+    whole: bool, of_text: bool, verifications: int
+) -> None:
     class Nothing(Finds):
         def reduce(self, *_: Any) -> Any:
             return NoReduction("nothing was found", passes_whole=whole)
@@ -105,8 +111,9 @@ def test_graphs_that_passed_as_they_are_are_not_all_asked_in_fresh_processes(who
     cases = (case(0.125), case(0.25))
     chosen(
         Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, cases, Path(), passing="aot_eager"),
-        [Nothing()],
+        [Attempt(Nothing(), ORACLE, of_text=of_text)],
         verify,
         runner=Passing(),
     )
-    assert len(asked) == verifications and "0.125" in asked[-1 if whole else 1]
+    assert len(asked) == verifications
+    assert all("0.125" in source for source in asked[-1 if whole else 1 :][:1])

@@ -118,8 +118,8 @@ def planned(conclusion: Conclusion, folder: Path, **more: Any) -> list[Any]:
 @pytest.mark.parametrize(
     ("conclusion", "engines"),
     [
-        (concluded(), [GRAPHS, MINIFIER, TEXT]),
-        (concluded(stage=Stage.AOT_AUTOGRAD), [GRAPHS, MINIFIER, TEXT]),
+        (concluded(), [GRAPHS, TEXT, MINIFIER]),
+        (concluded(stage=Stage.AOT_AUTOGRAD), [GRAPHS, TEXT, MINIFIER]),
         (concluded(stage=Stage.DYNAMO), [TEXT]),  # no graph is to blame for what tracing does
         (concluded(TRACING, Stage.AOT_AUTOGRAD), [TEXT]),
         (
@@ -127,7 +127,7 @@ def planned(conclusion: Conclusion, folder: Path, **more: Any) -> list[Any]:
             [TEXT],
         ),  # nor can a graph's script be run, where the user's backend has no text
         (concluded(OVERWRITTEN), [TEXT]),  # by how the program calls the graph, which does not fail by itself
-        (concluded(CHECK), [GRAPHS, MINIFIER, TEXT]),
+        (concluded(CHECK), [GRAPHS, TEXT, MINIFIER]),
         (concluded(COMPARED), [GRAPHS]),  # the program's text never fails by itself
         (replace(concluded(), signature=None), []),
         (replace(concluded(), outcome=None), []),
@@ -169,7 +169,7 @@ def test_an_engine_that_is_asked_for_by_name_is_the_only_one(tmp_path, engine, e
 
 
 def test_a_check_of_the_programs_own_is_compared_anew_where_its_graphs_are_reduced(tmp_path):
-    graphs, minifier, text = planned(concluded(CHECK), tmp_path)
+    graphs, text, minifier = planned(concluded(CHECK), tmp_path)
     assert isinstance(graphs.oracle, ComparisonOracle) and graphs.oracle is minifier.oracle
     assert graphs.note == minifier.note == CHECK_NOTE
     assert isinstance(text.oracle, SignatureOracle) and text.note is None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from text_helpers import results
+
 from triage.reduce.text.passes import logged
 
 
@@ -17,7 +17,8 @@ from triage.reduce.text.passes import logged
         ("logging.error(loss, exc_info=True)\n", ["print(loss)\n"]),
         ("bar.set_postfix(loss=loss.item(), n=3, refresh=False)\n", ["print(loss.item(), 3)\n"]),
         ("bar.set_postfix({'loss': loss})\nbar.update()\n", ["print(loss)\nbar.update()\n"]),
-        ("bar.set_postfix(state)\nbar.set_description(f'loss {loss}', True)\n", ["bar.set_postfix(state)\nprint(f'loss {loss}')\n"]),
+        ("bar.set_postfix(state)\n", []),
+        ("bar.set_description(f'loss {loss}', True)\n", ["print(f'loss {loss}')\n"]),
         ("found = log.info('loss')\nlog.info()\nlog.setLevel(3)\n", []),
     ],
 )

@@ -125,7 +125,9 @@ def test_the_final_text_compares_what_it_printed() -> None:
 def test_values_are_compared_without_the_words_around_them() -> None:
     text = "import torch\nprint('epoch %d of %s: loss %.3f' % (1, name(), f(1)))\nprint('%5.1f%%' % g(2))\n"
     first = next(compared_at_the_end(Script(text), lambda text: "[0.5, 62.0]\n"))
-    assert first.text.startswith("import torch\nprinted = []\nprinted.append(float(f(1)))\nprinted.append(float(g(2)))\n")
+    assert first.text.startswith(
+        "import torch\nprinted = []\nprinted.append(float(f(1)))\nprinted.append(float(g(2)))\n"
+    )
 
 
 def test_words_are_compared_as_they_are() -> None:

@@ -148,8 +148,8 @@ def only_unsteady(probe: Probe) -> bool:
 
 
 def _explains(rounding: Rounding, check: Check) -> bool:
-    """Whether what the check saw may come of this rounding: gross only where a graph's own values differ grossly by it, or as far,
-    or eager's own move as far (on another rung it may be less).
+    """Whether what the check saw may come of this rounding: gross only where a graph's own values differ grossly by it, or as
+    far, or eager's own move as far (on another rung it may be less).
 
     The inverse of a matrix that has none, or its condition number, are other numbers after each rounding. What is left of large
     numbers that cancel, and is divided by nearly nothing, is far off, and nothing in double precision.

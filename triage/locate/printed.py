@@ -1,4 +1,4 @@
-"""What the script prints and logs: where nothing fails by itself, the numbers of the compiled run beside those of the uncompiled one.
+"""What the script prints and logs: where nothing fails by itself, the numbers of the compiled run beside those of the uncompiled.
 
 Graphs are compared with eager one by one, so a graph that Dynamo made wrong agrees with itself. What such a program prints
 tells it: from the `eager` backend on the numbers are others, and that is its failure. Where only a backend above prints others,

@@ -3,8 +3,8 @@
 1. Every script is screened: as it is, its graphs compared with eager. What passes is done.
 2. Of those that fail alike, one is told about in whole. The others wait for it: where theirs is its failure by all that the
    screening saw, they are done, and its stage and operation are theirs.
-3. All others are reduced by themselves, as nothing less tells which operation is to blame; also one that fails at another place, but
-   in the words of one that is told about in whole.
+3. All others are reduced by themselves, as nothing less tells which operation is to blame; also one that fails at another place,
+   but in the words of one that is told about in whole.
 4. A cluster in which nobody was told about in whole gets that for its smallest reproducer.
 5. What passes although it is said to fail (by who named it, an earlier attempt, an earlier sweep) is run twice more, so that one
    lucky run does not make it right.
@@ -21,7 +21,6 @@ from triage.model.sweep import Fate
 from triage.sweep.clusters import Member, inheriting, representative
 from triage.sweep.facts import Answer, Facts
 from triage.sweep.same_bug import shares
-
 
 _CHECKS = ("AssertionError", accuracy.TYPE)
 
@@ -126,7 +125,12 @@ def groups(scripts: Sequence[JobState]) -> list[list[JobState]]:
 def _words(script: JobState) -> tuple[str, str, str | None] | None:
     """What an exception says, wherever it is raised; None of a wrong result, or a check: their words tell nothing."""
     signature = script.screened.signature if script.screened is not None else None
-    if signature is None or signature.wrong is not None or not signature.skeleton or signature.exception_type in _CHECKS:
+    if (
+        signature is None
+        or signature.wrong is not None
+        or not signature.skeleton
+        or signature.exception_type in _CHECKS
+    ):
         return None
     assert script.screened is not None
     return signature.exception_type, signature.skeleton, script.screened.direction

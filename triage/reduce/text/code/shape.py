@@ -75,7 +75,9 @@ def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | Non
     if isinstance(use, ast.Attribute):
         start, end = script.span(use)
         if _given_more_later(script, [use]):
-            return Edit(start, end, f'functools.partial(torch.compile, backend=os.environ.get("{VARIABLE}", {default}))')
+            return Edit(
+                start, end, f'functools.partial(torch.compile, backend=os.environ.get("{VARIABLE}", {default}))'
+            )
         return Edit(end, end, f'(backend=os.environ.get("{VARIABLE}", {default}))')
     own = next((item for item in use.keywords if item.arg == "backend"), None)
     if own is not None:
@@ -94,9 +96,9 @@ def _with_backend(script: Script, use: ast.Call | ast.Attribute, rung: str | Non
 
 
 def _given_more_later(script: Script, uses: Sequence[ast.Call | ast.Attribute]) -> bool:
-    """Whether one of them is a value (`wrap = torch.compile`) and what may be a call of it has more arguments than what to compile.
+    """Whether one of them is a value (`wrap = torch.compile`), and what may be a call of it gives more than what to compile.
 
-    `torch.compile(backend=...)`, which takes that alone, cannot stand for it.
+    `torch.compile(backend=...)`, which takes no more than that, cannot stand for it.
     """
     values = [use for use in uses if isinstance(use, ast.Attribute)]
     if all(use in getattr(script.parents[use], "decorator_list", ()) for use in values):

@@ -1,4 +1,4 @@
-"""`print` in place of a logger or of what a progress bar shows: the values are seen all the same, and what they go through may go."""
+"""`print` in place of a logger or of what a progress bar shows: the values are seen, and what they went through may go."""
 
 from __future__ import annotations
 
