@@ -48,6 +48,7 @@ class ReLU:
         ("G['net'].head", "net.head (ReLU)"),
         ("L['critic'].body", "critic.body (ReLU)"),
         ("L['step'].__closure__[0].cell_contents.ff", "ff (ReLU)"),
+        ("L['args'][0].layers[0]._modules['ff']", "layers.0.ff (ReLU)"),
         ("L['fn'].0", "0 (ReLU)"),  # a module of torch's is compiled
         ("L['step'].__closure__[0].cell_contents", ""),
         ("ff", ""),

@@ -62,5 +62,9 @@ def _plain(source: str) -> str:
     root, *names = _ITEM.sub(lambda item: "." + (item.group(1) or item.group(2)), source).split(".")
     if "cell_contents" in names:  # what a function of the program's holds: the name of its variable is not known
         names = names[len(names) - names[::-1].index("cell_contents") :]
-    path = ".".join(names[1:] if names and names[0] in _COMPILED else names)
+    if names[:2] == ["args", "0"]:  # of a method under a decorator, `def wrapper(*args, **kwargs)`: its object
+        names = names[2:]
+    elif names and names[0] in _COMPILED:
+        names = names[1:]
+    path = ".".join(names)
     return path if root in ("L", "G") and _PATH.fullmatch(path) else ""
