@@ -74,7 +74,7 @@ def engine_on(
     oracle = SignatureOracle(seen.signature)
     (tmp_path / "reduce").mkdir()
     problem = Problem(seen.signature, Stage.INDUCTOR, "inductor", "forward", (), tmp_path / "reduce")
-    engine = ReproAfterEngine(target, tmp_path, neutral=neutral_store(), header="seen in a test")
+    engine = ReproAfterEngine(target, tmp_path, neutral=neutral_store())
     steps: list[str] = []
 
     def emit(kind: str, **facts: Any) -> None:
@@ -94,7 +94,7 @@ def test_a_result_that_holds_is_printed_as_plain_pytorch(tmp_path: Path, runner:
     assert isinstance(found, Reduction), found
     assert (found.engine, found.case, found.ops, found.complete) == ("repro_after", "graph", 1, True)
     assert "torch.relu(" in found.source or ".relu()" in found.source
-    assert found.source.startswith("# seen in a test\n")
+    assert found.source.startswith("# CppCompileError: ") and "\n# Stage inductor" in found.source
     assert 'os.environ.get("TORCH_COMPILE_BACKEND", "inductor")' in found.source
     for foreign in ("torch._dynamo.repro", "Repro", "triage", str(tmp_path), "/tmp"):
         assert foreign not in found.source

@@ -187,6 +187,21 @@ def test_no_operation_is_told_where_the_graph_differs_without_it_as_well(tmp_pat
     assert asked(tmp_path, Lenient(FAR), FAR).alone is None
 
 
+class Hidden(Lenient):
+    """As that, and its `floor_divide` is plainly wrong by itself."""
+
+    def ended(self, source: str, rung: str | None) -> Outcome | CandidateResult:
+        if "floor_divide" in source and "sigmoid" not in source and "def f(x, y, z):" not in source:
+            return result(PASSED, wrongs=(self.wrong,), compared=1)
+        return super().ended(source, rung)
+
+
+def test_what_is_plainly_wrong_is_told_where_the_rest_of_the_graph_rounds_otherwise_too(tmp_path: Path) -> None:
+    found = asked(tmp_path, Hidden(FAR), FAR)
+    assert found.alone is not None and [each.target for each in found.alone.nodes] == ["torch.floor_divide"]
+    assert "still rounds otherwise, which may be what the check sees" in found.notes[0]
+
+
 class Large(Compiler):
     """What its sigmoid gives is too large to be written down."""
 

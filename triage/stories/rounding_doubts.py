@@ -4,7 +4,8 @@ Over a step (a bucket's edge, a tie) eager's own numbers fall as well, once thos
 say that they were: a quotient of exactly 1.0 by 0.1 lies at such a step in eager and compiled alike. So each operation of the
 graph is asked for what it makes of eager's own values, all of them in one candidate, and compared by the same rule. One that
 is wrong there, and with eager's result in whose place the whole graph agrees, is what differs. So it is with a wrong gradient,
-where it is made of a value that the forward pass kept and that is wrong.
+where it is made of a value that the forward pass kept and that is wrong. Where the rest of the graph rounds otherwise even so (a
+difference of large numbers, a matrix that has hardly an inverse), one that is plainly wrong is told all the same: it hides there.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ def _alone(
     # What it shares memory with is another here, where all that it gives is returned.
     wrongs = [wrong for wrong in result.notes.wrongs if wrong.kind != "aliasing"] if result is not None else []
     differing: tuple[Candidate, CandidateResult] | None = None
+    hidden: GuiltyOperation | None = None
     by_themselves: set[str] = set()
     for wrong in wrongs:
         node = _made(whole.case, names, wrong)
@@ -99,15 +101,21 @@ def _alone(
         differing = differing or _differing(found, whole)
         if differing is None:
             return None
-        if _agrees_without(found, *differing, node):
-            item = f"{RESULT_OF}{operator_name(node)}"
-            told = replace(wrong, graph=of.graph, call=of.call, item=item, file=of.file)
-            note = (
-                f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {of.graph}. "
-                f"With eager's result in its place {left} what eager gives."
-            )
+        rest = _without(found, differing[0], node)
+        if rest is None or rest.outcome.failed:
+            continue
+        item = f"{RESULT_OF}{operator_name(node)}"
+        told = replace(wrong, graph=of.graph, call=of.call, item=item, file=of.file)
+        note = f"What is told as wrong is what {operator_name(node)} makes of eager's own values in graph {of.graph}. "
+        if differing[1].outcome.failed or not _is_far(rest):
+            note += f"With eager's result in its place {left} what eager gives."
             return GuiltyOperation(shown_wrong(probe, told), _forward(alone.case), note)
-    return None
+        if hidden is None and _is_wrong(found, alone):
+            note += (
+                "With eager's result in its place that graph still rounds otherwise, which may be what the check sees."
+            )
+            hidden = GuiltyOperation(shown_wrong(probe, told), _forward(alone.case), note)
+    return hidden
 
 
 def _form_of(of: WrongResult | Rounding) -> Form:
@@ -322,22 +330,29 @@ def _differing(found: Findings, whole: Candidate) -> tuple[Candidate, CandidateR
         return None
     if whole.form.reference and needs_its_dtype(result):
         return _differing(found, replace(whole, form=replace(whole.form, reference=False)))
-    error, rounding = result.outcome.exception, result.notes.rounding
+    error = result.outcome.exception
     if result.outcome.failed:
         differs = error is not None and is_own_comparison(error)
     else:  # it asks for no more than eager keeps of double precision, and eager may be as far from that in another element
-        differs = rounding is not None and rounding.far
+        differs = _is_far(result)
     return (whole, result) if differs else None
 
 
-def _agrees_without(found: Findings, whole: Candidate, differs: CandidateResult, node: GraphNode) -> bool:
-    """Whether the graph that differs from eager does not where it is given eager's result of this operation."""
+def _without(found: Findings, whole: Candidate, node: GraphNode) -> CandidateResult | None:
+    """What the graph does where it is given eager's result of this operation; None where it cannot be."""
     rest = whole.maybe(Cut(frozenset([node.name])))
-    agrees = _run(found, rest) if rest is not None else None
-    if agrees is None or agrees.outcome.failed:
-        return False
-    left = agrees.notes.rounding
-    return differs.outcome.failed or not (left is not None and left.far)
+    return _run(found, rest) if rest is not None else None
+
+
+def _is_far(result: CandidateResult) -> bool:
+    """Whether what it gives differs from eager's as rounding may make it."""
+    return result.notes.rounding is not None and result.notes.rounding.far
+
+
+def _is_wrong(found: Findings, alone: Candidate) -> bool:
+    """Whether an operation is wrong by itself as any graph's value may be, not only in what is small."""
+    result = _run(found, alone)
+    return result is not None and any(wrong.kind != "aliasing" for wrong in result.notes.wrongs)
 
 
 def _run(found: Findings, candidate: Candidate, comparison: Comparison | None = None) -> CandidateResult | None:
