@@ -131,6 +131,14 @@ def test_a_method_and_a_call_without_gradients_are_compared_too():
     assert text.endswith("torch.testing.assert_close(compiled_f(x), net.step(x))\n")
 
 
+def test_of_another_object_the_last_call_is_compared_by_itself():
+    """Several calls are of one object; a check of the program's own fails after the last one."""
+    other = replace(OUTER, at=2, made="<<net:Net>>(<<net:Config>>(0))", grad=False)
+    first, last, *_ = [script.text for script in starts(program(OUTER, other), replace(ASKED, compared=True))]
+    assert "net = Net(Config(3))\n" in first and "net = Net(Config(0))\n" in last
+    assert last.count("assert_close(") == 1
+
+
 def test_functions_that_one_line_defines_are_each_compared():
     """A program's factory makes them; that one is taken for the other shows only with both."""
     calls = [Call(at, f"<<net:Config>>({at})", None, None, "3", place=("net", 2)) for at in (1, 2)]
