@@ -25,6 +25,7 @@ from triage.culprit.features import features_of
         ("import torch\nf = torch.compiler.disable(torch.compiler.reset)\nprint(torch.compiler.is_compiling())", ()),
         # What Dynamo replaces or models, where a function calls it; not the data that is made for it.
         ("import numpy as np\ndef f():\n    return np.cumsum(x).astype(np.int8)\nx = np.arange(3)", ("numpy.cumsum",)),
+        ("import torch, numpy as np\ntorch.compile(np.cumsum)(np.ones(2))", ("numpy.cumsum",)),
         ("from collections import deque\ndef f(y):\n    z = deque(maxlen=0)\n    z.append(y)", ("collections.deque",)),
         ("func = 1\nfunc.jvp", ()),
         ("def (", ()),

@@ -20,7 +20,7 @@ _FEATURE = re.compile(
 )
 _MODELLED = re.compile(
     r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+"
-)  # where they are called in a function
+)  # where a function calls them, or they are compiled
 
 
 def features_of(text: str) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def features_of(text: str) -> tuple[str, ...]:
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     whole = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner]
     whole.sort(key=lambda node: (node.lineno, node.col_offset))
-    called = _called_in_functions(tree)
+    called = {*_called_in_functions(tree), *_compiled(tree)}
     names = [(_full(ast.unparse(node), known), id(node) in called) for node in whole]
     told = (name for name, is_called in names if _FEATURE.fullmatch(name) or (is_called and _MODELLED.fullmatch(name)))
     return tuple(dict.fromkeys(told))
@@ -43,6 +43,12 @@ def _called_in_functions(tree: ast.Module) -> set[int]:
     """What is called there, not in the data that a text makes for them."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
     return {id(node.func) for each in functions for node in ast.walk(each) if isinstance(node, ast.Call)}
+
+
+def _compiled(tree: ast.Module) -> set[int]:
+    """What torch.compile is given itself: `torch.compile(np.cumsum)`."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    return {id(call.args[0]) for call in calls if ast.unparse(call.func) == "torch.compile"}
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
