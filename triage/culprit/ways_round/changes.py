@@ -154,7 +154,7 @@ def of_uses(program: Program, likely: Collection[str] = ()) -> Iterator[Change]:
 
     Those at the `likely` places (`train.py:12`) come first.
     """
-    changes = []
+    changes: list[Change] = []
     for path, source, uses in program.uses():
         for use in sorted(uses, key=lambda use: use.lineno):
             edits = with_argument(source, [use], "disable", "True") if source is not None else None
