@@ -450,15 +450,19 @@ def test_a_generators_loop_stands_for_the_loop_over_what_it_gives():
     (found,) = results(LOOPED, generators.propose)
     assert found == (
         "def main():\n"
-        "    lengths = (5, 9)\n"
         "    generator = Generator()\n"
-        "    for length in lengths:\n"
+        "    for length in (5, 9):\n"
         "        tokens = rand(length, generator)\n"
         "        if not tokens:\n"
         "            continue\n"
         "        model(tokens)\n\n"
         "main()\n"
     )
+
+
+def test_what_such_a_generator_is_given_keeps_its_name_where_more_than_its_loop_reads_it():
+    (found,) = results(LOOPED.replace("Generator()", "Generator(lengths)"), generators.propose)
+    assert "    lengths = (5, 9)\n    generator = Generator(lengths)\n    for length in lengths:\n" in found
 
 
 @pytest.mark.parametrize(

@@ -51,15 +51,18 @@ def _text(script: Script, node: ast.FunctionDef, inner: ast.For, loop: ast.For) 
     indent = script.indent(loop)
     call, last = loop.iter, inner.body[-1]
     assert isinstance(call, ast.Call) and isinstance(last, ast.Expr) and isinstance(last.value, ast.Yield)
-    given = zip((item.arg for item in node.args.args), map(script.source, call.args), strict=True)
-    bound = [(name, value) for name, value in given if name != value]
+    given = dict(zip((item.arg for item in node.args.args), map(script.source, call.args), strict=True))
+    values = script.source(inner.iter)
+    if [part.id for part in ast.walk(node) if isinstance(part, ast.Name)].count(values) == 1:
+        values = given.pop(values, values)
+    bound = [(name, value) for name, value in given.items() if name != value]
     value = script.source(last.value.value) if last.value.value is not None else "None"
     target = script.source(loop.target)
     return "".join(
         (
             *(f"{indent}{name} = {value}\n" for name, value in bound),
             *(script.body_text([item], indent) for item in node.body[:-1]),
-            f"{indent}for {script.source(inner.target)} in {script.source(inner.iter)}:\n",
+            f"{indent}for {script.source(inner.target)} in {values}:\n",
             *(script.body_text([item], indent + _STEP) for item in inner.body[:-1]),
             f"{indent}{_STEP}{target} = {value}\n" if target != value else "",
             script.body_text(loop.body, indent + _STEP),
