@@ -16,6 +16,7 @@ from wrong_values import (
 from triage.judge.signature import signature_of
 from triage.locate import comparing
 from triage.locate.conclude import Conclusion
+from triage.locate.graphs_compared import nothing_differs
 from triage.locate.outcomes import is_comparison
 from triage.locate.walk import Walk
 from triage.model.accuracy import Check, Rounding
@@ -65,6 +66,26 @@ def test_a_check_of_random_streams_does_not_hide_a_wrong_value(walk: Callable[..
     found = it.settle()
     assert (found.stage, found.symptom, found.random_check) == (Stage.INDUCTOR, Symptom.WRONG_RESULT, False)
     assert found.outcome is not None and is_comparison(found.outcome) and not comparing.worth_checking(it)
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({}, True),
+        ({"compared": 0}, False),
+        ({"not_compared": ("its tangents",)}, False),
+        ({"by_chance": ("output 0",)}, False),
+        ({"wrongs": (OUTPUT,)}, False),
+        ({"rounding": Rounding("0/0", 1, "output 0")}, False),
+    ],
+)
+def test_graphs_that_give_what_eager_gives_where_the_check_fails_are_not_to_blame(
+    walk: Callable[..., Walk], told: dict[str, object], expected: bool
+) -> None:
+    it, _ = checked(walk, replace(AgentNotes(compared=2, graphs=1), **told))
+    failed = it.start.signature
+    assert it.checked is not None and nothing_differs(it.checked, failed) is expected
+    assert not nothing_differs(None, failed) and not nothing_differs(it.start, failed)
 
 
 def test_a_check_of_random_streams_alone_is_not_blamed(walk: Callable[..., Walk]) -> None:

@@ -239,3 +239,29 @@ def test_whole_numbers_are_made_by_their_range_where_values_are_compared(monkeyp
     assert speller.spell(Tensor()) == 'torch.randint(-3, 9, (3, 4), dtype=torch.int8, device="cuda")'
     torch.cuda.is_current_stream_capturing = lambda: True  # then it cannot be read
     assert speller.spell(Tensor()) == 'torch.zeros(3, 4, dtype=torch.int8, device="cuda")'
+
+
+def test_an_array_of_numpys_is_that_of_a_tensor(monkeypatch):
+    kind = type("dtype", (str,), {"is_floating_point": True, "is_complex": False})("torch.float64")
+
+    class Tensor:
+        layout, dtype, requires_grad, shape = "strided", kind, False, (3, 4)
+        device = types.SimpleNamespace(type="cpu", index=None)
+        numel = lambda self: 12  # noqa: E731
+
+    def from_numpy(array):
+        if array.dtype == "object":
+            raise TypeError("can't convert np.ndarray of type numpy.object_")
+        return Tensor()
+
+    array = type("ndarray", (), {"__module__": "numpy", "dtype": "float64", "copy": lambda self: self})()
+    plain = {name: type(name, (), {}) for name in ("dtype", "layout", "memory_format", "device")}
+    torch = types.SimpleNamespace(
+        Tensor=Tensor, strided="strided", from_numpy=from_numpy, get_default_dtype=lambda: "torch.float32", bool="bool",
+        int64="int64", nn=types.SimpleNamespace(Module=type("Module", (), {}), Parameter=type("P", (), {})), **plain,
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    assert speller_of().spell([array]) == "[torch.randn(3, 4, dtype=torch.float64).numpy()]"
+    type(array).dtype = "object"
+    with pytest.raises(Exception, match="an array of object"):
+        speller_of().spell(array)

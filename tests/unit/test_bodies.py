@@ -32,7 +32,7 @@ def lines(found: dict[str, str]) -> dict[str, str]:
     return {line.split(" ")[0]: call.split(" ")[0] for line, call in found.items()}
 
 
-@pytest.mark.parametrize("operator", ["scan", "cond", "while_loop"])
+@pytest.mark.parametrize("operator", ["scan", "cond", "while_loop", "invoke_subgraph"])
 def test_lines_of_a_body_lead_to_the_call_around_it(operator: str) -> None:
     found = lines(calls_around([nested(operator)]))
     assert found == {f"rnn.py:{line}": "rnn.py:16" for line in (13, 14, 9)}

@@ -161,6 +161,26 @@ def test_what_is_small_is_compared_as_that_where_it_is_asked_where_a_wrong_value
     assert found(1e-6, checked=True) == []
 
 
+def test_what_is_sure_of_its_digits_is_no_remainder_however_small_it_is() -> None:
+    """A variance that is nought compiled, of numbers of 1e-25; what is left where numbers cancel may be anything."""
+    x = torch.linspace(3e-25, 6e-25, 8)
+
+    def found(compiled: Any, graph: Any, x: Any, **how: bool) -> list[str]:
+        made = call.Call(torch, None, kept.Kept(torch, torch.fx.symbolic_trace(graph)), (x,), False, **how)
+        with made.as_it_began():
+            return [facts["item"] for facts in made.wrong((compiled(x),), (x,))]
+
+    def spread(x: Any) -> tuple[Any, ...]:
+        return (x.std(),)
+
+    assert found(lambda x: torch.zeros(()), spread, x, fine=True) == ["output 0"]
+    assert found(lambda x: torch.zeros(()), spread, x) == []
+    assert found(lambda x: x.std() * (1 + 1e-6), spread, x, fine=True) == []
+    assert found(lambda x: torch.zeros(8), lambda x: ((x * 0.1 + 0.7) - (x * 0.1 + 0.7),), x, fine=True) == []
+    y = torch.linspace(1e-6, 3e-6, 8)
+    assert found(lambda x: torch.zeros(8), lambda x: (x.sin() - x.sinh() + x.tanh() * x * x / 3,), y, fine=True) == []
+
+
 @pytest.mark.parametrize(
     ("own_check", "found", "asked"),
     [

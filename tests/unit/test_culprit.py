@@ -7,7 +7,7 @@ import pytest
 from reduce_cases import case, meta, op, r, tensor
 
 from triage.culprit.given_wrong import GivenWrong
-from triage.culprit.operation import Clues, culprit_of, operator_name, with_part
+from triage.culprit.operation import Clues, culprit_of, operator_name, operators_in, with_part
 from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
 from triage.model.accuracy import WrongResult
@@ -350,6 +350,24 @@ def test_an_operation_of_the_backward_pass_has_its_own_name():
     assert (found.op, found.subsystem) == ("aten.avg_pool3d_backward", "lowerings")
     assert with_part(reduced, SubsystemSearch(("lowerings",), 1, "avg_pool3d")).op == "aten.avg_pool3d"
     assert with_part(reduced, SubsystemSearch(("fusion",), 1, "avg_pool3d_backward")).op == "aten.avg_pool3d"
+
+
+def test_where_nothing_tells_an_operation_the_guilty_decomposition_does():
+    several = Culprit(None, None, None, "the reproducer needs aten.to, aten.normal")
+    search = SubsystemSearch(("decomposition",), 2, "aten.normal.Tensor_Tensor")
+    found = with_part(several, search)
+    assert (found.op, found.subsystem) == ("aten.normal", "decomposition")
+    assert found.detail == "the decomposition to blame is its own; the reproducer needs aten.to, aten.normal"
+    assert with_part(None, search).op == "aten.normal"
+    assert with_part(several, search, any_operation=True).op is None
+    assert with_part(replace(several, op="aten.to"), search).op == "aten.to"
+    assert with_part(several, SubsystemSearch(("lowerings",), 2, "normal_1")).op is None
+
+
+def test_an_operator_that_is_named_by_its_schema_is_named():
+    said = "Found a custom operator whose output has alias annotations: shop::store(Tensor(a0!) cache, SymInt at) -> (). We"
+    assert operators_in(RaisedException("RuntimeError", said)) == ("shop.store",)
+    assert operators_in(RaisedException("RuntimeError", "in c10::Error(std::string m) -> void")) == ()
 
 
 @pytest.mark.parametrize(

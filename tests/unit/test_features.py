@@ -18,6 +18,15 @@ from triage.culprit.features import features_of
         ("import torch\ntorch.testing.assert_close(torch.linalg.norm(x), torch.compile(f)(x).sum())", ()),
         ("import torch\ntorch._dynamo.config.suppress_errors = torch.Generator().manual_seed(0)", ()),
         ("import torch\ntorch.random.manual_seed(0)\nprint(torch.Tensor.add, torch.backends.mkldnn.enabled)", ()),
+        (
+            "import torch\n@torch.compiler.nested_compile_region\ndef f(): pass",
+            ("torch.compiler.nested_compile_region",),
+        ),
+        ("import torch\nf = torch.compiler.disable(torch.compiler.reset)\nprint(torch.compiler.is_compiling())", ()),
+        # What Dynamo replaces or models, where a function calls it; not the data that is made for it.
+        ("import numpy as np\ndef f():\n    return np.cumsum(x).astype(np.int8)\nx = np.arange(3)", ("numpy.cumsum",)),
+        ("import torch, numpy as np\ntorch.compile(np.cumsum)(np.ones(2))", ("numpy.cumsum",)),
+        ("from collections import deque\ndef f(y):\n    z = deque(maxlen=0)\n    z.append(y)", ("collections.deque",)),
         ("func = 1\nfunc.jvp", ()),
         ("def (", ()),
     ],

@@ -41,6 +41,24 @@ def test_the_line_of_a_check_is_where_it_is_noticed(tmp_path: Path) -> None:
     assert "Function" not in dict(facts(replace(report, ways_round=())))
 
 
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("make.<locals>.Service.reuse",), "`Service.reuse` (`net.py:28`): the script passes where it is not compiled"),
+        (("<lambda>",), None),
+        (("encode", "reuse"), None),  # two are compiled there
+    ],
+)
+def test_what_one_use_compiles_is_the_function_to_blame(
+    tmp_path: Path, names: tuple[str, ...], told: str | None
+) -> None:
+    way = WayRound("Leave uncompiled what net.py:28 compiles, with `disable=True`", "function", "net.py:28")
+    calls = tuple({"name": name, "where": "net.py:28"} for name in names)
+    other = {"name": "other", "where": "net.py:27"}
+    report = replace(report_of(tmp_path, FAILED, "uncompiled"), ways_round=(way,), compile_calls=(other, *calls))
+    assert dict(facts(report)).get("Function") == told
+
+
 @pytest.mark.parametrize(("error", "passing"), [(RAISED, ["uncompiled"]), (FAILED, [])])
 def test_what_is_raised_in_compiled_code_or_uncompiled_fails_on_its_line(
     tmp_path: Path, error: RaisedException, passing: list[str]

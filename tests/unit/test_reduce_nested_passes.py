@@ -90,6 +90,25 @@ def test_captured_values_that_no_body_reads_go_with_their_inputs():
     assert not list(operands.propose(found))
 
 
+def test_what_a_region_does_not_read_goes_from_each_of_its_calls():
+    body = SubGraph("part", ("t", "w", "u"), (op("i", "torch.add", "%t", "%u", out=meta(4)),), {"tuple": [r("i")]},
+                    (meta(4), meta(2), meta(4)))  # fmt: skip
+    region = "torch.ops.higher_order.invoke_subgraph"
+    calls = [
+        op("one", region, {"graph": "part"}, "part", "%x", "%w", "%u", out=[meta(4)]),
+        op("y", "operator.getitem", "%one", 0, kind="get_item", out=meta(4)),
+        op("two", region, {"graph": "part"}, "part", "%y", "%v", "%u", out=[meta(4)]),
+    ]
+    graph = case([tensor("x", 4), tensor("w", 2), tensor("v", 2), tensor("u", 4)], calls, "two", subgraphs=(body,))
+    (choice,) = operands.propose(graph)
+    found = choice.edits[0].apply(graph)
+    assert input_names(found) == ["x", "u"] and found.nodes[2].args[1:] == ["part", r("y"), r("u")]
+    assert (found.subgraphs[0].inputs, found.subgraphs[0].metas) == (("t", "u"), (meta(4), meta(4)))
+    assert not list(operands.propose(found))
+    kept = op("z", "torch.ops.higher_order.wrap", {"graph": "part"}, "%x", "%w", "%u", out=[meta(4)])
+    assert not list(operands.propose(replace(graph, nodes=(*graph.nodes, kept))))
+
+
 def test_attention_does_without_its_block_mask_and_all_that_makes_it():
     score = SubGraph("score", ("s", "b", "h", "i", "j"), (op("m", "operator.mul", "%s", 2),), r("m"))
     mask = SubGraph("all", ("b", "h", "i", "j"), (op("n", "torch.ones", {"tuple": []}),), r("n"))

@@ -131,6 +131,26 @@ def test_a_method_and_a_call_without_gradients_are_compared_too():
     assert text.endswith("torch.testing.assert_close(compiled_f(x), net.step(x))\n")
 
 
+def test_what_is_compiled_where_it_is_defined_is_compared_with_what_is_not():
+    """With its decorator both sides of the comparison would be compiled."""
+    text = "import torch\n@torch.compile(dynamic=True)\n@torch.no_grad()\ndef double(x):\n    return x * 2\ndouble(3)\n"
+    call = Call(1, "<<__main__:double>>", None, None, "3", place=("__main__", 4))
+    trace = Trace({"__main__": Module("__main__", text)}, calls=(call,))
+    (script,) = starts(trace, KnownFailure(1, (CompileCall(None, dynamic=True),), "eager", compared=True))
+    assert "\n@torch.no_grad()\ndef double(x):\n" in script.text and script.text.count("torch.compile") == 1
+    assert script.text.endswith(
+        "compiled = torch.compile(double, dynamic=True)\ntorch.testing.assert_close(compiled(3), double(3))\n"
+    )
+
+
+def test_of_another_object_the_last_call_is_compared_by_itself():
+    """Several calls are of one object; a check of the program's own fails after the last one."""
+    other = replace(OUTER, at=2, made="<<net:Net>>(<<net:Config>>(0))", grad=False)
+    first, last, *_ = [script.text for script in starts(program(OUTER, other), replace(ASKED, compared=True))]
+    assert "net = Net(Config(3))\n" in first and "net = Net(Config(0))\n" in last
+    assert last.count("assert_close(") == 1
+
+
 def test_functions_that_one_line_defines_are_each_compared():
     """A program's factory makes them; that one is taken for the other shows only with both."""
     calls = [Call(at, f"<<net:Config>>({at})", None, None, "3", place=("net", 2)) for at in (1, 2)]

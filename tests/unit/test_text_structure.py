@@ -13,6 +13,7 @@ from triage.reduce.text.passes import (
     expressions,
     flattening,
     forwarding,
+    generators,
     inlining,
     parameters,
     renaming,
@@ -429,3 +430,51 @@ def test_a_result_in_place_of_its_call_makes_no_line_that_nobody_reads():
 def test_what_is_called_often_is_made_smaller_as_a_function(value):
     text = f"def f(a):\n    return {value}\nf(x)\nf(y)\nf(z)\n"
     assert [one for one in results(text, inlining.propose) if "f(x)" not in one] == []
+
+
+LOOPED = """\
+def batches(lengths):
+    generator = Generator()
+    for length in lengths:
+        yield rand(length, generator)
+def main():
+    for tokens in batches((5, 9)):
+        if not tokens:
+            continue
+        model(tokens)
+main()
+"""
+
+
+def test_a_generators_loop_stands_for_the_loop_over_what_it_gives():
+    (found,) = results(LOOPED, generators.propose)
+    assert found == (
+        "def main():\n"
+        "    generator = Generator()\n"
+        "    for length in (5, 9):\n"
+        "        tokens = rand(length, generator)\n"
+        "        if not tokens:\n"
+        "            continue\n"
+        "        model(tokens)\n\n"
+        "main()\n"
+    )
+
+
+def test_what_such_a_generator_is_given_keeps_its_name_where_more_than_its_loop_reads_it():
+    (found,) = results(LOOPED.replace("Generator()", "Generator(lengths)"), generators.propose)
+    assert "    lengths = (5, 9)\n    generator = Generator(lengths)\n    for length in lengths:\n" in found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("generator)\n", "generator)\n        done()\n"),  # it goes on behind what it gives
+        ("generator)\n", "generator)\n    yield 0\n"),
+        ("        if not tokens", "        batches(1)\n        if not tokens"),
+        ("in batches((5, 9)):", "in enumerate(batches((5, 9))):"),
+        ("batches((5, 9))", "batches(lengths=(5, 9))"),
+        ("def batches", "@cache\ndef batches"),
+    ],
+)
+def test_other_generators_stay(change: tuple[str, str]):
+    assert not results(LOOPED.replace(*change), generators.propose)

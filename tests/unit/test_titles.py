@@ -80,6 +80,11 @@ BACKEND = OwnCode("backend", "never.py:3", "never.py:3 in never: def never(gm, i
 DYNAMOS = replace(
     WRONG, verdict=ReportVerdict(Symptom.WRONG_RESULT, Stage.DYNAMO), culprit=None, accuracy=None, signature=None
 )
+NOTICED = replace(
+    DYNAMOS,
+    verdict=ReportVerdict(Symptom.EXCEPTION, Stage.DYNAMO),
+    signature=replace(HANG.signature, exception_type="ValueError", message="16 people counted, 240 came", noticed=True),
+)
 JVP = Reproducer(
     "repro.py", True, 3, True, "source", "native", None, 9, 1, 1.0, False, runs=3, features=("torch.func.jvp",)
 )
@@ -125,6 +130,8 @@ PUSH = WayRound("Decorate `Controller.push` (script.py:13) with `@torch.compiler
         ),
         # Dynamo's wrong results have no operation: what the reproducer uses, else the function to blame.
         (replace(DYNAMOS, reproducer=JVP), "[dynamo] wrong result under torch.compile with torch.func.jvp"),
+        (replace(NOTICED, reproducer=JVP), "[dynamo] wrong result under torch.compile with torch.func.jvp"),
+        (NOTICED, "[dynamo] ValueError: 16 people counted, 240 came"),
         (
             replace(DYNAMOS, reproducer=replace(JVP, verified=False), ways_round=(PUSH,)),
             "[dynamo] wrong result under torch.compile, right where Controller.push is not compiled",

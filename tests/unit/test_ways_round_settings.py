@@ -166,6 +166,8 @@ def test_what_one_use_of_torch_compile_compiles_is_left_uncompiled():
     text = "import torch\nf = torch.compile(sin)\n@torch.compile\ndef g(x):\n    return x\n"
     changes = list(of_uses(replace(program(text), compiled={FILE: (2, 3)})))
     assert [change.where for change in changes] == ["train.py:2", "train.py:3"]
+    likely = list(of_uses(replace(program(text), compiled={FILE: (2, 3)}), ["train.py:3"]))
+    assert [change.where for change in likely] == ["train.py:3", "train.py:2"]
     assert "f = torch.compile(sin, disable=True)\n@torch.compile\n" in changes[0].texts[FILE].decode()
     assert "f = torch.compile(sin)\n@torch.compile(disable=True)\n" in changes[1].texts[FILE].decode()
 

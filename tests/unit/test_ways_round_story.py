@@ -41,6 +41,7 @@ def changes(kind: str, *texts: str) -> Iterator[Change]:
         (((), ("c", "f"), ("d",), ("e",)), ["call c", "function d", "call f", "backend e"]),
         (((), ("c", "f", "g", "h", "i"), (), ()), ["call c", "call f", "call g", "call h"]),
         ((("a",), ("a",), (), ("e",)), ["setting a", "backend e"]),
+        ((("a",), (), ("d",), ("e", "f", "g")), ["setting a", "function d", "backend e", "backend f"]),
         (((), (), (), ()), []),
     ],
 )

@@ -42,6 +42,8 @@ _PREFIXES = {  # of the operator's name, by the module of the function
 _BACKWARD_NODE = re.compile(r"(\w+_backward)(?:_\d+)?")  # as Inductor names a node of the backward graph
 FAKE_TENSORS = "fake tensors"
 MOST_BLAMED, MOST_SHOWN = 5, 8  # operators of a reproducer
+_DECOMPOSING = ("decomposition", "py_impl decomposition")  # parts whose applications are told by the operator
+_OVERLOADED = re.compile(r"([a-z_]\w*\.\w+)\.\w+")
 _ONLY = "the only operation left in the reproducer"
 _NAMED = "named by the error"
 _THROUGH = "the exception came through what is registered for it"
@@ -50,6 +52,8 @@ _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inf
 _ONLY_HOLDS = re.compile(r"wrap|checkpoint|autograd_function_apply|invoke_subgraph|strict_mode|compiled_code")
 # A custom operator in the words of Dynamo and of the dispatcher; what is C++ is none.
 _CUSTOM = re.compile(r"\bunsupported operator: ([a-z_]\w*\.\w+)|(?<![\w.:])([a-z_]\w*::[a-z_]\w*)\b(?!::|\()")
+# Its schema in the words of functionalization: `shop::store(Tensor(a0!) cache, Tensor row) -> ()`.
+_SCHEMA = re.compile(r"(?<![\w.:])([a-z_]\w*::[a-z_]\w*)(?:\.\w+)?\((?:[^()\n]|\([^()\n]*\))*\) -> ")
 _CPP = ("at", "autograd", "c10", "caffe2", "functorch", "jit", "native", "std", "torch")
 _NODE = re.compile(r"While executing %\w+ : .*?call_function\[target=([\w.]+)\]")
 # A call that Dynamo has tried with fake tensors. Functions of Python's `operator` and of torch's C++ are told alike; of numbers
@@ -199,18 +203,24 @@ def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: Raise
 
 
 def with_part(
-    culprit: Culprit | None, search: SubsystemSearch | None, lowered: Sequence[str] = (), direction: str | None = None
+    culprit: Culprit | None,
+    search: SubsystemSearch | None,
+    lowered: Sequence[str] = (),
+    direction: str | None = None,
+    *,
+    any_operation: bool = False,
 ) -> Culprit | None:
     """With the part that the search named: it was run, and the frames of an error only tell where it came up.
 
-    The operation of a backward pass is named by itself where the guilty lowering is its, or where it is the only one that is
+    The operator whose decomposition is the guilty one is named where nothing else tells one. That of a backward pass is named by
+    itself where the guilty lowering is its, or where it is the only one that is
     `lowered` in the reproducer and `direction` says that the failure lies there.
     """
     if search is None or not search.names:
         return culprit
     named = replace(culprit or Culprit(None), subsystem=" and ".join(search.names))
     if named.op is None:
-        return named
+        return named if any_operation else _decomposed(named, search)
     if search.names == ("lowerings",) and (guilty := _BACKWARD_NODE.fullmatch(search.what or "")):
         detail = f"the lowering to blame, of the backward pass of {named.op}"
         return replace(named, op=f"aten.{guilty.group(1)}", detail=detail)
@@ -218,6 +228,15 @@ def with_part(
     if direction == "backward" and named.detail == _ONLY and len(nodes) == 1:
         return replace(named, op=f"aten.{nodes.pop()}", detail=f"of the backward pass of {named.op}, {_ONLY}")
     return named
+
+
+def _decomposed(unnamed: Culprit, search: SubsystemSearch) -> Culprit:
+    """With the operator whose decomposition makes it fail: `aten.normal` of `aten.normal.Tensor_Tensor`."""
+    told = _OVERLOADED.fullmatch(search.what or "") if set(search.names) & set(_DECOMPOSING) else None
+    if told is None:
+        return unnamed
+    detail = "; ".join(filter(None, ("the decomposition to blame is its own", unnamed.detail)))
+    return replace(unnamed, op=told.group(1), detail=detail)
 
 
 def operators_of(case: GraphCase) -> list[str]:
@@ -312,6 +331,7 @@ def operators_in(error: RaisedException | None) -> tuple[str, ...]:
         ]
         found += [name for name in _OPERATOR.findall(level.message[:4000]) if name.startswith(("aten", "prims"))]
         custom = [one or other for one, other in _CUSTOM.findall(level.message[:4000])]
+        custom += _SCHEMA.findall(level.message[:4000])
         found += [name for name in custom if name.partition("::")[0] not in _CPP]
     return tuple(dict.fromkeys(name.replace("::", ".") for name in found))
 

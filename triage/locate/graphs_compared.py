@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.judge.likeness import same_face
-from triage.judge.signature import is_programs_word, is_verdict
+from triage.judge.signature import FailureSignature, is_programs_word, is_verdict
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
 from triage.locate.outcomes import is_script_check
@@ -140,6 +140,15 @@ def nothing_but_rounding(probe: Probe) -> bool:
     if notes.rounding is None or not notes.compared or left_out:
         return False
     return is_script_check(probe.outcome) and not notes.stopped_early  # else it ended before the check was reached
+
+
+def nothing_differs(probe: Probe | None, failed: FailureSignature | None) -> bool:
+    """Whether the same check failed where every graph was compared, and each gave what eager gives."""
+    if probe is None or not is_script_check(probe.outcome) or not same_face(probe.signature, failed):
+        return False
+    notes = probe.notes
+    left_out = notes.not_compared or notes.by_chance or notes.double_backward or notes.compared < max(1, notes.graphs)
+    return not (left_out or notes.wrongs or notes.unsteady or notes.rounding is not None)
 
 
 def only_unsteady(probe: Probe) -> bool:

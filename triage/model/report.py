@@ -163,7 +163,7 @@ class Reproducer:
     runs: int = 0  # fresh processes it was run in, of which `verified_runs` failed the same way
     same_text: bool = False  # its error is that of the report to the letter, its numbers and names too
     needs: tuple[str, ...] = ()  # the program's files that it reads and does not hold; it was run with them beside it
-    # Of torch, no operations (torch.func.jvp), of a text in which Dynamo fails or is wrong.
+    # Of torch, no operations (torch.func.jvp), and of what Dynamo models (numpy.cumsum), of a text in which it fails or is wrong.
     features: tuple[str, ...] = ()
     doubt: str | None = None  # why it may show another failure than the program does: runs of both that differ
 

@@ -27,7 +27,7 @@ from triage.model.stage import Verdict
 from triage.reduce.graph.slices import is_floating
 from triage.reduce.graph.starts import in_order, starts
 from triage.reduce.interface import Problem
-from triage.reduce.printing.printer import FINE, FINEST, Form
+from triage.reduce.printing.printer import FINE, FINEST, LEAST, Form
 from triage.trial.interface import CandidateRunner
 
 VALUES = (
@@ -40,6 +40,7 @@ VALUES = (
 # Values in double precision are their own reference to it.
 NAN = (VALUES[3], VALUES[2], *VALUES[:2])
 CASTS = ("float", "half", "bfloat16")  # methods of a tensor
+SMALL = (FINE, FINEST, LEAST)
 CASES = 6
 SECONDS = 120.0  # after which no further question is asked
 # ATen's words for two operands that do not fit: "must have the same dtype", "expected scalar type Float but found Double".
@@ -128,7 +129,7 @@ def _sized(way: Form, problem: Problem) -> Iterator[tuple[GraphCase, Form]]:
     """The graphs, each with the comparison as fine as it must be."""
     for case in _cases(in_order(problem)[:CASES]):
         if way.compares_values and _any_size(case, problem):
-            yield from ((case, replace(way, fine=fine)) for fine in ((FINE, FINEST) if problem.small else (FINE,)))
+            yield from ((case, replace(way, fine=fine)) for fine in (SMALL if problem.small else (FINE,)))
         else:
             yield case, way
 

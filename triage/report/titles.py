@@ -109,6 +109,8 @@ def _what(report: TriageReport) -> str:
         return f"wrong result {place}{_with(report)}"
     if signature is None:
         return "torch.compile fails"
+    if signature.noticed and (features := _features(report)):  # the program's own words tell nobody else what is wrong
+        return f"wrong result under torch.compile with {features}"
     first = first_words(signature.message) or asserted(signature.exception_type, signature.user_line or "")
     told = first.startswith(f"{signature.exception_type}:")
     return (first if told else headline(signature.exception_type, first)) or "torch.compile fails"
@@ -116,11 +118,17 @@ def _what(report: TriageReport) -> str:
 
 def _with(report: TriageReport) -> str:
     """What of torch the verified reproducer still uses; else without which function of the program it is not wrong."""
-    made = report.reproducer
-    if made is not None and made.verified and made.features and not made.doubt:
-        return f" with {', '.join(made.features[:MOST_FEATURES])}"
+    if features := _features(report):
+        return f" with {features}"
     function = function_to_blame(report)
     return f", right where {function[0]} is not compiled" if function is not None else ""
+
+
+def _features(report: TriageReport) -> str:
+    """What of torch, and of what Dynamo models, a verified reproducer uses; empty where that tells nothing."""
+    made = report.reproducer
+    told = made is not None and made.verified and not made.doubt
+    return ", ".join(made.features[:MOST_FEATURES]) if made is not None and told else ""
 
 
 def _hang(report: TriageReport) -> str:

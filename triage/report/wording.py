@@ -82,11 +82,18 @@ def line_title(signature: ReportSignature) -> str:
 def function_to_blame(report: TriageReport) -> tuple[str, str] | None:
     """The function of the program without which, left uncompiled, the script passes, and its place; None where none was tried.
 
-    ("Controller.push", "train.py:13")
+    ("Controller.push", "train.py:13"), or the only one that is compiled at that place.
     """
     way = next((way for way in report.ways_round if way.kind == "function"), None)
-    named = _NAMED.search(way.change) if way is not None else None
-    return (named.group(1), way.where or "") if way is not None and named is not None else None
+    if way is None:
+        return None
+    if named := _NAMED.search(way.change):
+        return named.group(1), way.where or ""
+    told = {
+        str(call.get("name") or "") for call in report.compile_calls if way.where and call.get("where") == way.where
+    }
+    name = told.pop().rpartition("<locals>.")[2] if len(told) == 1 else ""
+    return (name, way.where or "") if name and "<" not in name else None
 
 
 def function_alone(report: TriageReport) -> str | None:

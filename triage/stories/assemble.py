@@ -183,7 +183,7 @@ def _culprit(
         by_itself=fails_by_itself(found, own),
     )
     culprit = culprit_of(conclusion, reduced, graph, clues)
-    return with_part(culprit, found.subsystem, found.lowered, conclusion.direction)
+    return with_part(culprit, found.subsystem, found.lowered, conclusion.direction, any_operation=found.any_operation)
 
 
 def _nearest_passing(made: Reproduced | None) -> NearestPassing | None:

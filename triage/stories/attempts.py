@@ -161,11 +161,13 @@ def comparing(
     passing: PassingGraphs,
     steady: bool,
     if_none: str,
+    agrees: bool = False,
 ) -> tuple[Problem, list[Attempt]]:
     """For a check of the script's own: the graph and the comparison that show the same, if one is found, come first.
 
     Where each graph gives what eager gives, on the script's own values, and the failure is a steady one, no graph is reduced:
-    what one operation of it does on made-up values is another failure. `if_none` is what is said then.
+    what one operation of it does on made-up values is another failure. `if_none` is what is said then. `agrees`: the agent saw
+    that in a run of the script.
     """
     first = next((attempt for attempt in attempts if isinstance(attempt.engine, NativeEngine)), None)
     if first is None:
@@ -175,7 +177,7 @@ def comparing(
     if found is not None:
         return _showing(problem, attempts, found)
     of_text = [replace(attempt, note=if_none) for attempt in attempts if attempt.of_text]
-    return problem, of_text if of_text and steady and passing.all_of_them else attempts
+    return problem, of_text if of_text and steady and (agrees or passing.all_of_them) else attempts
 
 
 def as_asked(problem: Problem, attempts: list[Attempt], asked: GraphAnswer) -> tuple[Problem, list[Attempt]]:

@@ -16,6 +16,7 @@ from triage.judge.printed import judged_beside
 from triage.judge.signature import FailureSignature
 from triage.judge.stacks import part_of_hang
 from triage.locate.conclude import Conclusion
+from triage.locate.graphs_compared import nothing_differs
 from triage.locate.outcomes import is_comparison, is_printed, is_script_check
 from triage.model.stage import Stage
 from triage.reduce.choose import Attempt, BrokenReductionError, InterruptedReductionError, Unreduced, choose
@@ -184,7 +185,8 @@ class _Reproduction:
         if self.compared or conclusion.wrong or own_check:
             steady = repeats_for(conclusion) == Repeats()
             if_none = passes_alone(conclusion.wrong, found.also_wrong)
-            return comparing(problem, attempts, self.runner, budget, found.passing_graphs, steady, if_none)
+            agrees = own_check and nothing_differs(found.walk.checked, conclusion.signature)
+            return comparing(problem, attempts, self.runner, budget, found.passing_graphs, steady, if_none, agrees)
         if any(case.setup for case in problem.cases):
             found.session.emit("engine_step", text="asking whether the graph needs what the program did to torch")
             limit = seconds_for(found) if self.patience is None else self.patience.seconds()

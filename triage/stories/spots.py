@@ -133,6 +133,13 @@ def program_of(found: Findings, files: Files) -> Program:
     return Program(files.read, found.target.script, compiled, any(call.fullgraph for call in calls), names)
 
 
+def left_compiled(found: Findings) -> list[str]:
+    """Where the program compiles (`train.py:12`) what has kept its name in the reproducer: what went from it is not to blame."""
+    words = set(re.findall(r"\w+", found.reproduced.source)) if found.reproduced is not None else set()
+    calls = found.walk.start.notes.compile_calls
+    return [call.where for call in calls if call.name.rpartition(".")[2] in words]
+
+
 def _own_name(qualified: str) -> str:
     """`Net.loss` of `make.<locals>.Net.loss`."""
     return qualified.rpartition("<locals>.")[2]

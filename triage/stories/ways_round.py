@@ -51,6 +51,7 @@ from triage.stories.spots import (
     bodies_of,
     guilty_lines,
     is_within,
+    left_compiled,
     library_lines,
     outer_lines,
     outside,
@@ -223,7 +224,7 @@ class _Trials:
                 of_functions(program, list(dict.fromkeys(outer))),
                 of_libraries(program, library_lines(self.found, files)),
             ),
-            of_backend(program, below) if below is not None else of_uses(program),
+            of_backend(program, below) if below is not None else of_uses(program, left_compiled(self.found)),
         ]
 
     def _unasked(self) -> tuple[Setting, ...]:
@@ -362,12 +363,12 @@ def _name_of(change: Change) -> str:
 def planned(groups: Sequence[Iterator[Change]]) -> list[Change]:
     """At most `MOST_RUNS` changes, no text twice: one of each group, the cheapest first, then second ones where there is room.
 
-    The last group is the last resort.
+    The last group is the last resort, with all of it where nothing else takes the room.
     """
     known: set[str] = set()
     *ranked, last = [list(islice(_new(group, known), MOST_RUNS)) for group in groups]
     turns = [group[index] for index in range(MOST_RUNS) for group in ranked if index < len(group)]
-    return [*turns[: MOST_RUNS - len(last[:1])], *last[:1]]
+    return [*turns[: MOST_RUNS - len(last[:1])], *last][:MOST_RUNS]
 
 
 def parted(changes: Sequence[Change], most: int) -> tuple[list[Change], list[Change]]:

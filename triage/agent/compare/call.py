@@ -97,7 +97,7 @@ class Call(ByChance):
 
     def _wrong(self, eager, compiled):
         self._both = eager, compiled
-        suspects = measure.suspicious(self.torch, eager, compiled, self._smallest)
+        suspects = measure.suspicious(self.torch, eager, compiled, self._least)
         suspects += self._steps_apart([name for name in eager.tensors if name not in suspects], eager, compiled)
         asked = suspects or (list(eager.tensors) if self.doubtful else [])
         steady = self._sure_of(asked, eager) if asked else []
@@ -262,6 +262,10 @@ class Call(ByChance):
     def _smallest(self, name):
         """Tensors that are smaller throughout count as of this size."""
         return rule.FINEST_SIZE if self._finely(name) else rule.SMALLEST_SIZE
+
+    def _least(self, name):
+        """The same as long as it is not known whether the tensor is sure of its digits."""
+        return rule.LEAST_SIZE if self._finely(name) else rule.SMALLEST_SIZE
 
     def _finely(self, name):
         return self.fine or (self.checked and not name.startswith(GRADIENT))

@@ -136,11 +136,18 @@ class _Rounded:
         same = self.sure & (self.kinds == NONE)
         self.error = torch.where(same, (self.eager - self.exact).abs(), torch.zeros_like(self.eager))
         self.typical = rms(torch, torch.maximum(self.error, self.spread))
+        if smallest == rule.FINEST_SIZE and measured and reference is not None and self._has_its_digits():
+            self.smallest = smallest = rule.LEAST_SIZE
         self.absolute = _absolute(torch, self.eager, eager.dtype, smallest)
         self.measured = measured
         # What no nudge moves comes of selecting and comparing alone, and has no rounding in it. A zero is not moved by any.
         self.stands = (self.exact == self.eager) & (self.eager != 0) & (measured and reference is not None)
         self.stands = self.stands & (smallest < rule.SMALLEST_SIZE)
+
+    def _has_its_digits(self):
+        """Whether it is known to its tolerance however small it is: what a cancellation leaves is not."""
+        name = str(self.dtype).split(".")[-1]
+        return self.typical <= rule.tolerance(name) * rms(self.torch, self.eager)
 
     def _add(self, number, item):
         torch = self.torch

@@ -15,6 +15,7 @@ precision to the last bit and that no nudge moves (a quotient rounded down, a pi
 TOLERANCE = {"float64": 1e-7, "float32": 1e-4, "float16": 5e-3, "bfloat16": 2e-2}
 SMALLEST_SIZE = 1e-3  # tensors smaller than this throughout are compared as if they were of this size
 FINEST_SIZE = 1e-9  # where it is known that something is wrong, and asked where it begins: that may be a small value
+LEAST_SIZE = 1e-30  # the same of what is sure of its digits: it is no remainder of larger numbers that cancelled
 
 # How far the result of one operation is nudged, in units of its last place, in the gentle and the rough runs. A fused kernel
 # is off by a few of them; roughly nudged runs meet the steps (masks, roundings) that compiled code may only just meet. Half

@@ -219,6 +219,8 @@ class Speller(object):
                 return repr(value)
             if isinstance(value, torch.device):
                 return "torch.device(%r)" % str(value)
+            if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
+                return self._array(torch, value)
         if isinstance(value, enum.Enum) and self._local(type(value)):
             return "%s.%s" % (self._named(type(value)), value.name)
         if isinstance(value, types.MethodType):
@@ -306,6 +308,14 @@ class Speller(object):
         else:
             made = "torch.zeros(%s, dtype=%s%s)" % (text, dtype, where)
         return "torch.nn.Parameter(%s)" % made if isinstance(value, torch.nn.Parameter) else made
+
+    def _array(self, torch, value):
+        """An array of NumPy's: as the tensor with the same elements, where torch has its dtype."""
+        try:
+            tensor = torch.from_numpy(value.copy())
+        except (TypeError, ValueError):
+            raise UnspokenError("an array of %s" % value.dtype) from None
+        return "%s.numpy()" % self._tensor(torch, tensor)
 
     def _module(self, torch, value, depth):
         """A module, on the device where it was made."""

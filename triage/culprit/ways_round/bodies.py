@@ -1,4 +1,4 @@
-"""Lines in the body of a higher-order operator (`scan`, `torch.cond`): it is compiled as one or not at all.
+"""Lines in the body of a higher-order operator (`scan`, `torch.cond`, a nested region): it is compiled as one or not at all.
 
 Dynamo refuses the whole program where a call in such a body is left uncompiled (`UncapturedHigherOrderOpError`), or its function.
 """
@@ -12,7 +12,9 @@ from triage.model import trees
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 
 # Those that only run what they hold let it be left uncompiled (a checkpoint, an autograd.Function).
-_COMPILED_AS_ONE = re.compile(r"(?:^|\.)(?:cond|while_loop|scan|associative_scan|map_impl|flex_attention)$")
+_COMPILED_AS_ONE = re.compile(
+    r"(?:^|\.)(?:cond|while_loop|scan|associative_scan|map_impl|flex_attention|invoke_subgraph)$"
+)
 
 
 def calls_around(cases: Iterable[GraphCase]) -> dict[str, str]:

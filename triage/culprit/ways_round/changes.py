@@ -149,15 +149,20 @@ def of_backend(program: Program, backend: str) -> Iterator[Change]:
     yield from _compiled(program, "backend", words, lambda source, uses: with_backend(source, uses, backend))
 
 
-def of_uses(program: Program) -> Iterator[Change]:
-    """What one use of torch.compile compiles, left uncompiled: torch.compile takes `@torch.compiler.disable` off its argument."""
+def of_uses(program: Program, likely: Collection[str] = ()) -> Iterator[Change]:
+    """What one use of torch.compile compiles, left uncompiled: torch.compile takes `@torch.compiler.disable` off its argument.
+
+    Those at the `likely` places (`train.py:12`) come first.
+    """
+    changes: list[Change] = []
     for path, source, uses in program.uses():
         for use in sorted(uses, key=lambda use: use.lineno):
             edits = with_argument(source, [use], "disable", "True") if source is not None else None
             if edits is not None:
                 where = f"{path.name}:{use.lineno}"
                 words = f"Leave uncompiled what {where} compiles, with `disable=True`"
-                yield from _change(program, "function", words, where, {path: edits})
+                changes += _change(program, "function", words, where, {path: edits})
+    yield from sorted(changes, key=lambda change: change.where not in likely)
 
 
 def of_calls(program: Program, spots: Iterable[Spot]) -> Iterator[Change]:

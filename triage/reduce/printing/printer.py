@@ -34,7 +34,8 @@ __all__ = ["Form", "Unprintable", "code_lines", "count_ops", "print_case"]
 
 
 SEED = "torch.manual_seed(0)"
-FINE, FINEST = 1e-9, 1e-13  # tolerances; the second is the agent's of what is smallest (`agent/compare/rule.py`)
+# Tolerances; the others are the agent's of what is smallest, and of that which is sure of its digits (`agent/compare/rule.py`).
+FINE, FINEST, LEAST = 1e-9, 1e-13, 1e-34
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Fewer values captured by nested graphs, no block masks."""
+"""Fewer values captured by nested graphs, or given to a region that is called, no block masks."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from triage.reduce.graph.passes.proposal import Choice, map_node, node_named
 
 # Operators whose last argument is the tuple of what each of their bodies is given last.
 _CAPTURING = frozenset({"cond", "while_loop", "scan", "associative_scan", "map_impl"})
+_REGION, _GIVEN = (
+    "invoke_subgraph",
+    2,
+)  # its graph and an identifier come before what that is given; several calls have one graph
 _MASK, _READ_BY_MASK = 4, 8  # arguments of flex_attention
 
 
@@ -52,6 +56,36 @@ class DropOperands:
 
 
 @dataclass(frozen=True)
+class DropParameters:
+    """The region `graph` without the parameters that it does not read, and its calls without what they give for these."""
+
+    graph: str
+
+    @property
+    def what(self) -> str:
+        return f"without what {self.graph} does not read"
+
+    def apply(self, case: GraphCase) -> GraphCase:
+        body = next((graph for graph in case.subgraphs if graph.name == self.graph), None)
+        unread = _unread_parameters(case, body) if body is not None else []
+        if body is None or not unread:
+            raise RefusedError(f"every parameter of {self.graph} is read")
+        kept = [place for place in range(len(body.inputs)) if place not in unread]
+        metas = tuple(body.metas[place] for place in kept) if len(body.metas) == len(body.inputs) else ()
+        thinner = replace(body, inputs=tuple(body.inputs[place] for place in kept), metas=metas)
+
+        def called(node: GraphNode) -> GraphNode:
+            if not _calls(node, self.graph):
+                return node
+            return replace(node, args=[*node.args[:_GIVEN], *(node.args[_GIVEN + place] for place in kept)])
+
+        graphs = (thinner if graph is body else graph for graph in case.subgraphs)
+        graphs = (replace(graph, nodes=tuple(map(called, graph.nodes))) for graph in graphs)
+        changed = replace(case, nodes=tuple(map(called, case.nodes)), subgraphs=tuple(graphs))
+        return checked(case, drop_dead(changed))
+
+
+@dataclass(frozen=True)
 class DropMask:
     """The flex_attention `node` over all pairs. What makes a mask of none is part of the graph as Dynamo captures it."""
 
@@ -73,7 +107,10 @@ class DropMask:
 
 
 def propose(case: GraphCase) -> Iterator[Choice]:
-    """Operations that hold bodies, without the captured values that no body reads."""
+    """Operations that hold bodies, without the captured values that no body reads; regions, without such parameters."""
+    for graph in case.subgraphs:
+        if _unread_parameters(case, graph):
+            yield Choice(f"parameters of {graph.name}", (DropParameters(graph.name),))
     for node in case.nodes:
         if _is_masked(node):
             yield Choice(f"mask of {node.name}", (DropMask(node.name),))
@@ -83,6 +120,20 @@ def propose(case: GraphCase) -> Iterator[Choice]:
 
 def _is_masked(node: GraphNode) -> bool:
     return operation(node) == "flex_attention" and len(node.args) > _MASK and any(trees.refs(node.args[_MASK]))
+
+
+def _calls(node: GraphNode, graph: str) -> bool:
+    return operation(node) == _REGION and bool(node.args) and list(trees.graphs(node.args[0])) == [graph]
+
+
+def _unread_parameters(case: GraphCase, body: SubGraph) -> list[int]:
+    """Places of the parameters that a region does not read; none where something else than calls of it holds its graph."""
+    nodes = (*case.nodes, *(inner for graph in case.subgraphs for inner in graph.nodes))
+    holding = [node for node in nodes if body.name in trees.graphs([node.args, node.kwargs])]
+    if not all(_calls(node, body.name) and len(node.args) == _GIVEN + len(body.inputs) for node in holding):
+        return []
+    read = {*trees.refs(body.outputs), *(name for inner in body.nodes for name in inner.reads)}
+    return [place for place, name in enumerate(body.inputs) if name not in read] if holding else []
 
 
 def _unread(case: GraphCase, node: GraphNode) -> list[int]:

@@ -20,6 +20,7 @@ from triage.reduce.text.passes import (
     expressions,
     flattening,
     forwarding,
+    generators,
     imports,
     inlining,
     items,
@@ -59,6 +60,7 @@ TABLE = (
     Pass("logged", logged.propose, "print in place of a logger"),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
+    Pass("generators", generators.propose, "a generator's own loop in place of the loop over what it gives", False),
     Pass("parameters", parameters.propose, "what is given for a parameter in its place", False),
     Pass("imports", imports.propose, "torch.nn in place of nn: an import less"),
     Pass("forwarding", forwarding.propose, "a function in place of one that only calls it", False),
@@ -73,7 +75,7 @@ FEWER = (  # for code that is not to be rewritten
     Pass("items", items.propose, "a function or class less in a table"),
     *(one for one in TABLE if one.name == STATEMENTS),
 )
-STRUCTURE = frozenset({"unwrap", "inline", "parameters", "forwarding", "flatten"})
+STRUCTURE = frozenset({"unwrap", "inline", "generators", "parameters", "forwarding", "flatten"})
 POLISH = (
     Pass("names", renaming.propose, "short, usual names in place of long ones"),
     Pass(BRACKETS, brackets.propose, "in one line what fits in one, without needless brackets and commas"),

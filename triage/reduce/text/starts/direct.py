@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from triage.model.syntax import parse, parse_expression
 from triage.reduce.text.code.compile_calls import compile_uses
+from triage.reduce.text.code.edits import without_decorator
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
 from triage.reduce.text.code.nodes import all_arguments, bind_torch, bound_name, is_future, names_within
 from triage.reduce.text.code.script import Script
@@ -106,6 +107,14 @@ def _compiled_where_defined(script: Script) -> set[str]:
     return {item.name for item in functions if uses.intersection(item.decorator_list)}
 
 
+def _plain_where_defined(script: Script) -> Script:
+    """The script whose functions have no decorator that compiles them: else both sides of a comparison are compiled."""
+    uses = set(compile_uses(script))
+    marks = [mark for node in script.nodes for mark in getattr(node, "decorator_list", ()) if mark in uses]
+    edits = [without_decorator(script, mark) for mark in marks]
+    return Script(script.replaced(edits)) if edits else script
+
+
 def compared_script(
     bundled: Script, said: Spoken, options: str, imported: Collection[str] = (), *, gradients: str = ""
 ) -> str:
@@ -114,6 +123,7 @@ def compared_script(
     `gradients` is an expression of what is called `out`, whose gradient to the module's parameters is compared instead. Of
     several calls of an object a copy is called uncompiled, and so is a copy given of an object: a call may change them.
     """
+    bundled = _plain_where_defined(bundled)
     held = len(set(said.callees)) == 1 and _holds(said.before)
     own = _bound_by(said.before)
     taken, lines = bound_globals(bundled) | own, list[str]()
