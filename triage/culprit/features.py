@@ -18,9 +18,8 @@ _FEATURE = re.compile(
     r"torch\.(?!nn\.|linalg\.|special\.|fft\.|ops\.|random\.|testing\.|backends\."
     r"|compiler\.(?:compile|cudagraph_\w+|disable|is_\w+|reset|set_\w+)$)[a-z]\w*\.[\w.]+"
 )
-_MODELLED = re.compile(
-    r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+"
-)  # where a function calls them, or they are compiled
+# Where a function calls them, or they are compiled themselves.
+_MODELLED = re.compile(r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+")
 
 
 def features_of(text: str) -> tuple[str, ...]:

@@ -15,10 +15,8 @@ from triage.reduce.graph.passes.proposal import Choice, map_node, node_named
 
 # Operators whose last argument is the tuple of what each of their bodies is given last.
 _CAPTURING = frozenset({"cond", "while_loop", "scan", "associative_scan", "map_impl"})
-_REGION, _GIVEN = (
-    "invoke_subgraph",
-    2,
-)  # its graph and an identifier come before what that is given; several calls have one graph
+_REGION = "invoke_subgraph"  # of which several calls have one graph
+_GIVEN = 2  # arguments of it, its graph and an identifier, come before what that is given
 _MASK, _READ_BY_MASK = 4, 8  # arguments of flex_attention
 
 
