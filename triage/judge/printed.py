@@ -79,17 +79,23 @@ def lines_of(printed: str, logged: str = "") -> Lines:
     """The lines that tell results, in their order; `logged` is what was on standard error, where programs log."""
     found: dict[Key, Line] = {}
     counts: dict[str, int] = {}
-    for line in filter(None, map(str.strip, printed.splitlines())):
-        _collect(found, counts, line, numbers_only=_OF_COMPILER.search(_BACKWARD.sub("", line)) is not None)
-    for line in _logged(logged):
-        _collect(found, counts, line, numbers_only=True)
+    told = [_line(text, logged=False) for text in _stripped(printed)] + [
+        _line(text, logged=True) for text in _logged(logged)
+    ]
+    for shape, line in filter(None, told):
+        counts[shape] = counts.get(shape, 0) + 1
+        found[shape, counts[shape]] = line
     return found
+
+
+def _stripped(text: str) -> Iterator[str]:
+    return filter(None, map(str.strip, text.splitlines()))
 
 
 def _logged(text: str) -> Iterator[str]:
     """The lines that may tell results. How often a progress bar is drawn depends on the time: of each state one."""
     drawn: set[str] = set()
-    for line in filter(None, map(str.strip, text.splitlines())):
+    for line in _stripped(text):
         bar = _END_OF_BAR.fullmatch(line)
         if bar is not None and (told := bar[1] + bar[2]) not in drawn:
             drawn.add(told)
@@ -98,18 +104,19 @@ def _logged(text: str) -> Iterator[str]:
             yield line
 
 
-def _collect(found: dict[Key, Line], counts: dict[str, int], text: str, *, numbers_only: bool) -> None:
+def _line(text: str, *, logged: bool) -> tuple[str, Line] | None:
+    """The line, and what it reads but for numbers and quoted words; None where it tells no result."""
+    numbers_only = logged or _OF_COMPILER.search(_BACKWARD.sub("", text)) is not None
     text = _CLOCK.sub("", text).strip()
     told = _BACKWARD.sub("grad_fn", text)
     numbers = _NUMBER.findall(told)
     if _MEASURED.search(told) or (numbers_only and not numbers):
-        return
+        return None
     integers = [] if numbers_only else _INTEGER.findall(_NUMBER.sub("", told))
     words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", told))
     shape = "".join(_ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
-    counts[shape] = counts.get(shape, 0) + 1
     words = "" if numbers_only else "".join(_ANY_NUMBER.sub("#", told).split())
-    found[shape, counts[shape]] = Line(text, tuple(map(float, [*numbers, *integers])), words, len(integers))
+    return shape, Line(text, tuple(map(float, [*numbers, *integers])), words, len(integers))
 
 
 def results_in(run: CandidateResult) -> Lines:

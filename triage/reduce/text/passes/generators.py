@@ -17,18 +17,21 @@ def propose(script: Script) -> Iterator[Choice]:
     """Generators that end in a loop, the last statement of which is their only `yield`, where one loop is over what they give."""
     seen = Occurrences(script)
     for node, _ in script.statements():
-        inner = _loop_of(node)
-        loop = _loop_over(script, seen, node) if isinstance(node, ast.FunctionDef) and inner is not None else None
-        if loop is not None and inner is not None and isinstance(node, ast.FunctionDef):
+        inner = _loop_of(node) if isinstance(node, ast.FunctionDef) else None
+        if inner is None:
+            continue
+        assert isinstance(node, ast.FunctionDef)
+        loop = _loop_over(script, seen, node)
+        if loop is not None:
             text = _text(script, node, inner, loop)
             yield one(Edit(*script.lines_span(node)), Edit(*script.lines_span(loop), text))
 
 
-def _loop_of(node: ast.stmt) -> ast.For | None:
+def _loop_of(node: ast.FunctionDef) -> ast.For | None:
     """The loop in which a generator gives what it gives."""
-    if not isinstance(node, ast.FunctionDef) or node.decorator_list or not isinstance(node.body[-1], ast.For):
-        return None
     inner = node.body[-1]
+    if node.decorator_list or not isinstance(inner, ast.For):
+        return None
     ends = [part for part in ast.walk(node) if isinstance(part, ast.Yield | ast.YieldFrom | ast.Return)]
     last = inner.body[-1]
     alone = isinstance(last, ast.Expr) and isinstance(last.value, ast.Yield) and ends == [last.value]
