@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from walk_machine import RUNGS, Machine, error, go, walk_of
@@ -64,6 +65,21 @@ def test_where_eager_was_seen_to_vary_the_uncompiled_script_is_repeated_first(wa
     found.checked_first = replace(found.start, notes=AgentNotes(compared=1, unsteady=("output 0 of graph 0/0",)))
     assert found.settle().stage is Stage.SCRIPT
     assert not [name for name in machine.visited() if "seed" in name or name in ("eager-2", "eager-3")]
+
+
+@pytest.mark.parametrize(("notes", "again"), [({"compared": 1}, 0), ({"compared": 1, "unsteady": ("output 0",)}, 1)])
+@pytest.mark.parametrize("seconds", [1.0, 100.0])
+def test_a_run_that_compares_right_graphs_and_fails_alike_counts_as_another(
+    walk: Callable[..., Walk], notes: dict[str, Any], again: int, seconds: float
+) -> None:
+    check = RaisedException("AssertionError", "drift", (Frame("/home/ann/train.py", 3, "main"),), phase="uncaught")
+    machine = Machine({"inductor": itertools.repeat(check)}, seconds=seconds)
+    found = walk(machine)
+    found.first()
+    found.checked_first = replace(found.start, notes=AgentNotes(**notes))
+    conclusion = found.settle()
+    assert (conclusion.stage, conclusion.runs, conclusion.failures) == (Stage.INDUCTOR, 2, 2)
+    assert len([name for name in machine.visited() if name.startswith("inductor")]) == again
 
 
 def test_a_flake_that_shows_below_only_once_repeated_moves_the_stage(walk: Callable[..., Walk]) -> None:

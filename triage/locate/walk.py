@@ -166,8 +166,14 @@ class Walk(Visits):
 
     @property
     def evidence(self) -> dict[str, list[Probe]]:
-        """What was seen per rung: of the script, and of its graph where the script was not run. Both count where both fail."""
+        """What was seen per rung: of the script, and of its graph where the script was not run. Both count where both fail.
+
+        A run that compared its graphs, found all of them right, and fails as the first one did is another run of the script.
+        """
         found = dict(self.seen)
+        again = self.checked_first
+        if again is not None and again.notes.wrong is None and not only_unsteady(again) and looks_alike(again, self.start):
+            found[self.own_rung.name] = [*found.get(self.own_rung.name, ()), again]
         for name, probe in self.on_graph.items():
             of_script = self.seen.get(name, [])
             if not of_script or (probe.outcome.failed and of_script[-1].outcome.failed):
@@ -332,7 +338,7 @@ class Walk(Visits):
         visits = [rung for rung in dict.fromkeys((UNCOMPILED, self.rungs[guess - 1], blamed)) if self._unseen(rung)]
         if first.outcome.seconds <= QUICK_SECONDS:
             # In one go: no core waits for the answer of another.
-            visits += [blamed] * (2 - len(self.seen.get(blamed.name, [])) - visits.count(blamed))
+            visits += [blamed] * (2 - len(self.evidence.get(blamed.name, [])) - visits.count(blamed))
             others = self.rungs if blamed.stage is not Stage.BACKEND else ()
             visits += [rung for rung in others if rung not in visits and self._unseen(rung)]
         return visits
