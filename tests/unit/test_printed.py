@@ -25,13 +25,14 @@ class Printer(Machine):
 
     def __init__(self, folder: Path, prints: dict[str, list[str]]) -> None:
         super().__init__({})
-        self.folder, self.prints = folder, prints
+        self.folder, self.prints, self.stream = folder, prints, "out"
 
     def __call__(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         probe = super().__call__(request, cancel)
         said = self.prints[request.rung or self.top]
         log = self.folder / f"{request.name}.err.log"
-        (self.folder / f"{request.name}.out.log").write_text(said.pop(0) if len(said) > 1 else said[0])
+        told = said.pop(0) if len(said) > 1 else said[0]
+        (self.folder / f"{request.name}.{self.stream}.log").write_text(told)
         return replace(probe, log=log, notes=replace(probe.notes, graphs=1))
 
 
@@ -89,6 +90,25 @@ def test_counts_and_words_that_are_others_from_dynamo_on_are_its_failure(
     walk = begun(uncompiled=[right], eager=[wrong], inductor=[wrong])
     assert worth_reading(walk) and compare_printed(walk) == ""
     assert (walk.settle().stage, walk.conclusion().symptom) == (Stage.DYNAMO, Symptom.WRONG_RESULT)
+
+
+@pytest.mark.parametrize("eager", ["loss: 1.13", "loss: 0.25"])
+def test_what_is_written_into_files_is_compared_too(tmp_path: Path, eager: str) -> None:
+    files = {"uncompiled": "loss: 0.25", "eager": eager, "inductor": "loss: 1.13"}
+    machine = Printer(
+        tmp_path,
+        {rung: [f"run-{rung == 'eager':d}.json: {line}\nrun.json: time: {len(rung)}"] for rung, line in files.items()},
+    )
+    machine.stream = "written"
+    walk = walk_of(tmp_path)(machine)
+    walk.first()
+    assert worth_reading(walk) and compare_printed(walk) == ""
+    words = "it writes `loss: 1.13` where the uncompiled run writes `loss: 0.25` into run-0.json"
+    if eager == "loss: 1.13":
+        found = walk.settle()
+        assert found.stage is Stage.DYNAMO and words in found.signature.message
+    else:
+        assert f"{words}; with `eager` it writes what" in note_of_others(walk, Symptom.NONE)
 
 
 def test_words_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..., Walk]) -> None:

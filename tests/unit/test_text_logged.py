@@ -1,4 +1,4 @@
-"""A logger gives way to `print`, and so does what is shown beside a progress bar."""
+"""A logger gives way to `print`, and so does what is shown beside a progress bar, or written into a file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,14 @@ from triage.reduce.text.passes import logged
         ("bar.set_postfix({'loss': loss})\nbar.update()\n", ["print(loss)\nbar.update()\n"]),
         ("bar.set_postfix(state)\n", []),
         ("bar.set_description(f'loss {loss}', True)\n", ["print(f'loss {loss}')\n"]),
+        ("file.write(f'{n},{loss:.3f}\\n')\n", ["print(f'{n},{loss:.3f}\\n')\n"]),
+        ("rows.writerow([n, loss])\n", ["print([n, loss])\n"]),
+        ("json.dump({'loss': loss}, file)\n", ["print({'loss': loss})\n"]),
+        ("np.savetxt('losses.txt', losses)\nnp.savetxt(path)\n", ["print(losses)\nnp.savetxt(path)\n"]),
+        ("print(n, loss, file=log)\n", ["print(n, loss)\n"]),
+        ("print(n, loss, flush=True)\nfile.write()\n", []),
         ("found = log.info('loss')\nlog.info()\nlog.setLevel(3)\n", []),
     ],
 )
-def test_what_is_logged_is_printed(text: str, expected: list[str]) -> None:
+def test_what_is_logged_or_written_is_printed(text: str, expected: list[str]) -> None:
     assert results(text, logged.propose) == expected

@@ -33,6 +33,7 @@ class CandidateResult:
     warned: tuple[str, ...] = ()  # kinds of warnings that its own lines gave
     printed: str = ""  # on its standard output
     logged: str = ""  # on its standard error
+    written: str = ""  # into files, each line behind the file's name
 
 
 @dataclass(frozen=True)

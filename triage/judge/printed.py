@@ -1,7 +1,7 @@
-"""What a program prints and logs: which lines tell results, and which of them differ from another run's, by their numbers or
-their words.
+"""What a program prints, logs and writes into files: which lines tell results, and which of them differ from another run's, by
+their numbers or their words.
 
-A program may raise nothing and still be wrong; what it prints is then all that tells it. Times and what else is another number
+A program may raise nothing and still be wrong; what it tells is then all that shows it. Times and what else is another number
 in each run counts for nothing, nor does what rounding may explain, nor what is counted of the compiler.
 """
 
@@ -54,9 +54,10 @@ _NO_LOG = re.compile(r"Warning: |^[A-Z]\d{4} \d\d:|\d%\|")  # warnings, what tor
 _END_OF_BAR = re.compile(r"(.*)100%\|[^|]*\|[^\[]*\[[^,\]]*,[^,\]]*, (.+)\]")
 _BACKWARD = re.compile(r"grad_fn=<\w+>")  # of a tensor that is printed: what is compiled has one of its own
 _TOKEN = re.compile(r"\w+|\S")
+_DIGITS = re.compile(r"\d+")
 
 _BOTH = (  # what `words_of` tells, and what torch.testing.assert_close says of two numbers
-    re.compile(r"it prints `(.*)` where the uncompiled run prints `(.*)`", re.DOTALL),
+    re.compile(r"it (?:prints|writes) `(.*)` where the uncompiled run (?:prints|writes) `(.*)`", re.DOTALL),
     re.compile(r"Expected (\S+) but got (\S+?)\.?(?:\s|$)"),
 )
 _NO_DISTANCE = re.compile(r"Greatest absolute difference: (?:nan|inf)\b")  # of two tensors, as it says
@@ -69,23 +70,32 @@ class Line(NamedTuple):
     numbers: tuple[float, ...]
     words: str
     integers: int = 0  # how many of the numbers are
+    file: str = ""  # that it was written into, by its name
 
 
 Key = tuple[str, int]  # the line without its numbers, and which of those that read so it is
 Lines = Mapping[Key, Line]
 
 
-def lines_of(printed: str, logged: str = "") -> Lines:
-    """The lines that tell results, in their order; `logged` is what was on standard error, where programs log."""
+def lines_of(printed: str, logged: str = "", written: str = "") -> Lines:
+    """The lines that tell results, in their order; `logged` is what was on standard error, where programs log, `written` what
+    files hold, each line behind the file's name (`probe/written.py`).
+    """
     found: dict[Key, Line] = {}
     counts: dict[str, int] = {}
-    told = [_line(text, logged=False) for text in _stripped(printed)] + [
-        _line(text, logged=True) for text in _logged(logged)
-    ]
-    for shape, line in filter(None, told):
+    told = [_line(text, logged=False) for text in _stripped(printed)]
+    told += [_line(text, logged=True) for text in _logged(logged)]
+    for shape, line in filter(None, [*told, *map(_in_file, _stripped(written))]):
         counts[shape] = counts.get(shape, 0) + 1
         found[shape, counts[shape]] = line
     return found
+
+
+def _in_file(text: str) -> tuple[str, Line] | None:
+    """The line of a file. The file's name, which may hold a time, is none of what is compared."""
+    name, _, told = text.partition(": ")
+    found = _line(told, logged=False)
+    return (f"{_DIGITS.sub('#', name)}:{found[0]}", found[1]._replace(file=name)) if found is not None else None
 
 
 def _stripped(text: str) -> Iterator[str]:
@@ -121,7 +131,7 @@ def _line(text: str, *, logged: bool) -> tuple[str, Line] | None:
 
 def results_in(run: CandidateResult) -> Lines:
     """The lines of a run that tell results."""
-    return lines_of(run.printed, run.logged)
+    return lines_of(run.printed, run.logged, run.written)
 
 
 def has_numbers(lines: Lines) -> bool:
@@ -194,7 +204,13 @@ def words_of(uncompiled: Lines, compiled: Lines, key: Key) -> str:
     """What is wrong, by this line of both."""
     lines = (_beside(uncompiled, compiled)[key], uncompiled[key])
     one, other = (clip(line.text, MOST_WORDS) for line in lines)
-    return f"it prints `{one}` where the uncompiled run prints `{other}`"
+    does = verb_of(lines[0])
+    into = f" into {lines[0].file}" if lines[0].file else ""
+    return f"it {does} `{one}` where the uncompiled run {does} `{other}`{into}"
+
+
+def verb_of(line: Line) -> str:
+    return "writes" if line.file else "prints"
 
 
 def is_no_number(message: str) -> bool:

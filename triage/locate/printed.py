@@ -1,7 +1,7 @@
-"""What the script prints and logs: where nothing fails by itself, the numbers of the compiled run beside those of the uncompiled.
+"""What the script prints, logs and writes into files: where nothing fails by itself, the compiled run's beside the uncompiled's.
 
-Graphs are compared with eager one by one, so a graph that Dynamo made wrong agrees with itself. What such a program prints
-tells it: from the `eager` backend on the numbers are others, and that is its failure. Where only a backend above prints others,
+Graphs are compared with eager one by one, so a graph that Dynamo made wrong agrees with itself. What such a program tells
+shows it: from the `eager` backend on the numbers are others, and that is its failure. Where only a backend above prints others,
 they may be rounding that grew over many steps, or a random stream of Inductor's own, so nobody is blamed for it; nor for what
 hangs on NumPy's random numbers in a compiled function, which Dynamo draws from torch's stream.
 """
@@ -21,6 +21,7 @@ from triage.judge.printed import (
     has_numbers,
     lines_of,
     otherwise,
+    verb_of,
     words_of,
 )
 from triage.judge.signature import signature_of
@@ -63,7 +64,7 @@ class Printed:
 
 
 def worth_reading(walk: Visits) -> bool:
-    """Whether the script passes, compiles something, and prints numbers, and there is time for what is asked then."""
+    """Whether the script passes, compiles something, and tells numbers, and there is time for what is asked then."""
     first = walk.start
     if walk.session.settings.accuracy == "never" or not first.notes.compile_calls or first.notes.graphs == 0:
         return False
@@ -120,9 +121,10 @@ def compare_printed(walk: Visits) -> str:
     keys = alike(right, one, mine, again)
     if not keys:
         return ""
+    does = verb_of(one[keys[0]])
     walk.prints_others = (
-        f"The script raises nothing, but {words_of(one, mine, keys[0])}; with `{dynamo.name}` it prints what the uncompiled run "
-        "prints."
+        f"The script raises nothing, but {words_of(one, mine, keys[0])}; with `{dynamo.name}` it {does} what the uncompiled run "
+        f"{does}."
     )
     return ""
 
@@ -143,7 +145,7 @@ def _uncompiled(walk: Visits, runs: int) -> bool:
 
 
 def _printed(probe: Probe) -> Lines:
-    return lines_of(_read(probe, "out"), _read(probe, "err"))
+    return lines_of(_read(probe, "out"), _read(probe, "err"), _read(probe, "written"))
 
 
 def _read(probe: Probe, stream: str) -> str:

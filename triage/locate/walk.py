@@ -172,7 +172,12 @@ class Walk(Visits):
         """
         found = dict(self.seen)
         again = self.checked_first
-        if again is not None and again.notes.wrong is None and not only_unsteady(again) and looks_alike(again, self.start):
+        if (
+            again is not None
+            and again.notes.wrong is None
+            and not only_unsteady(again)
+            and looks_alike(again, self.start)
+        ):
             found[self.own_rung.name] = [*found.get(self.own_rung.name, ()), again]
         for name, probe in self.on_graph.items():
             of_script = self.seen.get(name, [])

@@ -1,6 +1,6 @@
 """One probe, from request to facts: stage, launch, read what the agents wrote, interpret, clean up.
 
-What is worth keeping goes to the run directory as it is learned: `logs/<name>.{out,err,torch}.log`, `trace/<name>/`,
+What is worth keeping goes to the run directory as it is learned: `logs/<name>.{out,err,torch,written}.log`, `trace/<name>/`,
 `graph/<name>/` (captured graphs), `logs/<name>.events.jsonl`.
 """
 
@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,10 +30,12 @@ from triage.probe.staging import Stage, environment, harvest_neutral, make_stage
 from triage.probe.standby import READY, RUNGS, Standby
 from triage.probe.supervisor import STACKS_SIGNAL
 from triage.probe.target import Target
+from triage.probe.written import results_written
 
 Late = Callable[[Sequence[Path], int], str]
 Start = Callable[[Launch, "Cancel | None"], Exit]
 MOST_LOG_BYTES = 8 * 1024 * 1024
+CLOCKS = 0.05  # seconds that the times of files may be behind the clock
 GO_FILE = "go"  # a run that is `held` waits for it in its channel
 STOP_FILE = "stop_after.json"  # as the agent looks for it in its channel (agent/hooks/recorder.py)
 # Fields of a request that the agent reads under the same names (`recorder.config`); it is told those that are set.
@@ -144,6 +147,7 @@ def _run_probe(request: ProbeRequest, cancel: Cancel | None, start: Start) -> Pr
     logs.mkdir(parents=True, exist_ok=True)
     stdout, stderr = logs / f"{request.name}.out.log", logs / f"{request.name}.err.log"
     stage, used = make_stage(request.neutral), False
+    began = time.time()
     try:
         if request.begun is not None:
             request.begun(stage.channel)
@@ -165,6 +169,8 @@ def _run_probe(request: ProbeRequest, cancel: Cancel | None, start: Start) -> Pr
             uncompiled=request.rung == UNCOMPILED.name,
         )
         outcome = interpret.with_comparison(outcome, notes)
+        if outcome.kind is OutcomeKind.OK:
+            _keep_written(request, began, logs / f"{request.name}.written.log")
         if done.code is not None and not done.timed_out:
             harvest_neutral(stage, request.neutral)
     finally:
@@ -180,6 +186,13 @@ def _run_probe(request: ProbeRequest, cancel: Cancel | None, start: Start) -> Pr
         graphs,
         done.cancelled and not done.timed_out,
     )
+
+
+def _keep_written(request: ProbeRequest, began: float, log: Path) -> None:
+    """What it wrote into files: another run may write over them."""
+    written = results_written(request.target.cwd, began - CLOCKS, request.directory)
+    if written:
+        log.write_text(written, encoding="utf-8", errors="replace")
 
 
 def stop_at(channel: Path, point: BoundaryPoint) -> None:

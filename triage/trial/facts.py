@@ -21,6 +21,7 @@ from triage.probe.graphs import read_graphs
 from triage.probe.launch import text_of
 from triage.probe.notes import agent_notes
 from triage.probe.run import Probe
+from triage.probe.written import results_written
 
 _WARNING = re.compile(r"^\S*repro\.py:\d+: (\w*Warning): ", re.MULTILINE)
 
@@ -64,6 +65,7 @@ def facts_of_fork(request: ForkRequest, ended: ForkExit) -> ForkFacts:
         warned=warned(logged),
         printed=printed,
         logged=logged,
+        written=results_written(request.root / "cwd", 0.0) if outcome.kind is OutcomeKind.OK else "",
     )
     return ForkFacts(result, cut)
 
@@ -75,8 +77,10 @@ def warned(stderr: str) -> tuple[str, ...]:
 
 def with_streams(result: CandidateResult, directory: Path) -> CandidateResult:
     """The result of a candidate that had a process of its own, with what it printed, logged and warned of, by its logs there."""
-    printed, logged = (text_of(directory / "logs" / f"candidate.{stream}.log") for stream in ("out", "err"))
-    return replace(result, warned=warned(logged), printed=printed, logged=logged)
+    printed, logged, written = (
+        text_of(directory / "logs" / f"candidate.{stream}.log") for stream in ("out", "err", "written")
+    )
+    return replace(result, warned=warned(logged), printed=printed, logged=logged, written=written)
 
 
 def left_in(place: Path) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ TABLE = (
     Pass("options", options.propose, "what is read of a command line, in place of its parser"),
     Pass(UNREAD, unread.propose, "what is kept and never read: attributes, names, definitions"),
     Pass(STATEMENTS, statements.runs, "statements taken away, level by level; all of a value's statements", shares=4),
-    Pass("logged", logged.propose, "print in place of a logger"),
+    Pass("logged", logged.propose, "print in place of a logger or a file"),
     Pass("unwrap", unwrapping.propose, "a block in place of the with, if, for, try around it; one handler less", False),
     Pass("inline", inlining.propose, "a function's body in place of its call, a value in place of its name", False),
     Pass("generators", generators.propose, "a generator's own loop in place of the loop over what it gives", False),
