@@ -8,7 +8,8 @@ import pytest
 from walk_machine import RUNGS, Machine, walk_of
 
 from triage.judge.printed import differing, lines_of
-from triage.locate.printed import compare_printed, note_of_others, worth_reading
+from triage.locate.leftovers import AS_IT_IS
+from triage.locate.printed import compare_printed, compare_written, note_of_others, worth_reading, worth_reading_files
 from triage.locate.walk import Walk
 from triage.model.outcome import CompileCall
 from triage.model.rungs import AS_IS
@@ -92,23 +93,41 @@ def test_counts_and_words_that_are_others_from_dynamo_on_are_its_failure(
     assert (walk.settle().stage, walk.conclusion().symptom) == (Stage.DYNAMO, Symptom.WRONG_RESULT)
 
 
-@pytest.mark.parametrize("eager", ["loss: 1.13", "loss: 0.25"])
+class Writer(Printer):
+    """What it writes two runs at once would write over."""
+
+    def __init__(self, folder: Path, values: dict[str, str]) -> None:
+        told = {
+            rung: [f"run-{rung == 'eager':d}.json: loss: {value}\nrun.json: time: {value}"]
+            for rung, value in values.items()
+        }
+        super().__init__(folder, told)
+        self.stream = "written"
+
+
+@pytest.mark.parametrize("eager", ["1.13", "0.25"])
 def test_what_is_written_into_files_is_compared_too(tmp_path: Path, eager: str) -> None:
-    files = {"uncompiled": "loss: 0.25", "eager": eager, "inductor": "loss: 1.13"}
-    machine = Printer(
-        tmp_path,
-        {rung: [f"run-{rung == 'eager':d}.json: {line}\nrun.json: time: {len(rung)}"] for rung, line in files.items()},
-    )
-    machine.stream = "written"
+    machine = Writer(tmp_path, {**dict.fromkeys(RUNGS, "1.13"), "uncompiled": "0.25", "eager": eager})
+    walk = walk_of(tmp_path)(machine, jobs=2)
+    walk.first()
+    assert compare_printed(walk) == "" and not worth_reading_files(walk)
+    walk.compared = walk.ask(AS_IT_IS, "as_is-compared")
+    assert worth_reading_files(walk) and compare_written(walk) == ""
+    words = "it writes `loss: 1.13` where the uncompiled run writes `loss: 0.25` into run-0.json"
+    if eager == "1.13":
+        assert walk.jobs() == 1 and walk.settle().stage is Stage.DYNAMO
+        assert words in walk.conclusion().signature.message
+    else:
+        assert walk.jobs() == 2 and walk.conclusion().symptom is Symptom.NONE
+        assert f"{words}; with `eager` it writes what" in note_of_others(walk, Symptom.NONE)
+
+
+def test_files_that_read_alike_cost_one_uncompiled_run(tmp_path: Path) -> None:
+    machine = Writer(tmp_path, dict.fromkeys(RUNGS, "0.25"))
     walk = walk_of(tmp_path)(machine)
     walk.first()
-    assert worth_reading(walk) and compare_printed(walk) == ""
-    words = "it writes `loss: 1.13` where the uncompiled run writes `loss: 0.25` into run-0.json"
-    if eager == "loss: 1.13":
-        found = walk.settle()
-        assert found.stage is Stage.DYNAMO and words in found.signature.message
-    else:
-        assert f"{words}; with `eager` it writes what" in note_of_others(walk, Symptom.NONE)
+    walk.compared = walk.ask(AS_IT_IS, "as_is-compared")
+    assert compare_written(walk) == "" and machine.visited() == ["as_is", "as_is-compared", "uncompiled"]
 
 
 def test_words_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..., Walk]) -> None:

@@ -9,6 +9,7 @@ hangs on NumPy's random numbers in a compiled function, which Dynamo draws from 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from triage.judge.printed import (
@@ -27,6 +28,7 @@ from triage.judge.printed import (
 from triage.judge.signature import signature_of
 from triage.locate.leftovers import AS_IT_IS
 from triage.locate.visits import Visits
+from triage.locate.walk import Walk
 from triage.model.rungs import AS_IS, UNCOMPILED
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
@@ -46,78 +48,115 @@ MORE_RUNS = 2  # compiled, and as many uncompiled: what asking takes beyond the 
 
 
 @dataclass(frozen=True)
-class Printed:
-    """What the uncompiled script prints, which of its lines are others compiled, and what is said of a run that prints others."""
+class Told:
+    """What the uncompiled script tells, which of its lines are others compiled, and what is said of a run that tells others."""
 
     lines: Lines
     keys: frozenset[Key]
     words: str
+    read: Callable[[Probe], Lines]
 
     def judged(self, probe: Probe) -> Probe:
-        """The probe; it fails with a wrong result where it passed but for what it printed."""
+        """The probe; it fails with a wrong result where it passed but for what it told."""
         if probe.outcome.kind is not OutcomeKind.OK or probe.notes.stopped_early or probe.cancelled:
             return probe
-        if self.keys.isdisjoint(differing(self.lines, _printed(probe))):
+        if self.keys.isdisjoint(differing(self.lines, self.read(probe))):
             return probe
         outcome = otherwise(probe.outcome, self.words)
         return replace(probe, outcome=outcome, signature=signature_of(outcome))
 
 
 def worth_reading(walk: Visits) -> bool:
-    """Whether the script passes, compiles something, and tells numbers, and there is time for what is asked then."""
+    """Whether the script passes, compiles something, and prints numbers, and there is time for what is asked then."""
+    return _compiles_and_passes(walk) and has_numbers(_printed(walk.start))
+
+
+def worth_reading_files(walk: Walk) -> bool:
+    """The same for text files, of the run that compared: that was alone, so that no other had written over them."""
+    compared = walk.compared
+    if compared is None or compared.outcome.kind is not OutcomeKind.OK or walk.prints_others:
+        return False
+    return _compiles_and_passes(walk) and has_numbers(_written(compared))
+
+
+def _compiles_and_passes(walk: Visits) -> bool:
     first = walk.start
     if walk.session.settings.accuracy == "never" or not first.notes.compile_calls or first.notes.graphs == 0:
         return False
     if first.outcome.kind is not OutcomeKind.OK or first.notes.distributed:
         return False
-    return has_numbers(_printed(first)) and walk.session.clock.left() > first.outcome.seconds
+    return walk.session.clock.left() > first.outcome.seconds
 
 
 def compare_printed(walk: Visits) -> str:
     """Make what is printed the failure, where it is wrong with Dynamo alone; what hangs on NumPy alone is a note, and what there
     was no time to ask.
     """
-    top, dynamo = walk.own_rung, next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
-    if not _uncompiled(walk, 1):
+    if UNCOMPILED.name not in walk.seen:
+        walk.visit([UNCOMPILED])
+    if not _passes_uncompiled(walk):
         return ""
-    one, mine = _printed(walk.seen[UNCOMPILED.name][0]), _printed(walk.start)
+    return _compare(walk, walk.seen[UNCOMPILED.name][0], walk.start, _printed)
+
+
+def compare_written(walk: Walk) -> str:
+    """The same for what it writes into files. While that is asked no two runs go on at once: they write over each other's."""
+    assert walk.compared is not None
+    walk.one_at_a_time = True
+    walk.visit([UNCOMPILED])
+    if not _passes_uncompiled(walk) or not differing(_written(walk.seen[UNCOMPILED.name][-1]), _written(walk.compared)):
+        walk.one_at_a_time = False
+        return ""
+    before, one = walk.seen, walk.seen[UNCOMPILED.name][-1]
+    mine = walk.ask(AS_IT_IS, f"{AS_IS}-alone")
+    walk.seen = {walk.own_rung.name: [mine], UNCOMPILED.name: [one]}  # what wrote its files alone
+    note = _compare(walk, one, mine, _written) if mine.outcome.kind is OutcomeKind.OK else ""
+    if walk.printed is None:
+        walk.one_at_a_time, walk.seen = False, before
+    return note
+
+
+def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[Probe], Lines]) -> str:
+    top, dynamo = walk.own_rung, next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
+    one, mine = read(uncompiled), read(compiled)
     others = differing(one, mine)
     if not others:
         return ""
-    seconds = walk.start.outcome.seconds + walk.seen[UNCOMPILED.name][0].outcome.seconds
-    if walk.session.clock.left() < MORE_RUNS * seconds:
+    if walk.session.clock.left() < MORE_RUNS * (compiled.outcome.seconds + uncompiled.outcome.seconds):
         return f"The script raises nothing, but {words_of(one, mine, others[0])}; {NO_TIME}"
     walk.session.emit(
         "engine_step", text=f"{words_of(one, mine, others[0])}: asking whether that hangs on the compiler"
     )
-    if not _uncompiled(walk, 2):
+    if len(walk.seen[UNCOMPILED.name]) < 2:
+        walk.visit([UNCOMPILED])
+    if not _passes_uncompiled(walk, 2):
         return ""
-    steady = agreeing(one, _printed(walk.seen[UNCOMPILED.name][1]), REPEATS)
+    steady = agreeing(one, read(walk.seen[UNCOMPILED.name][1]), REPEATS)
     keys = [key for key in others if key in steady]
     if not keys:
         return ""
     if dynamo is top or dynamo.name not in walk.seen:
         walk.visit([dynamo])
-    probe = walk.seen.get(dynamo.name, [walk.start])[-1]
-    if probe is walk.start:  # nothing came of that run
+    probe = walk.seen.get(dynamo.name, [compiled])[-1]
+    if probe is compiled:  # nothing came of that run
         return ""
-    alone = _printed(probe)
+    alone = read(probe)
     wrong = alike(keys, one, mine, alone)
     if wrong:
-        drawn = _printed(walk.ask(UNCOMPILED, "uncompiled-other-random", other_stream="numpy"))
+        drawn = read(walk.ask(UNCOMPILED, "uncompiled-other-random", other_stream="numpy"))
         steady = agreeing(one, drawn, REPEATS)
         if not any(key in steady for key in wrong):
             return f"The script raises nothing, but {words_of(one, mine, wrong[0])}. {NUMPYS}"
         wrong = [key for key in wrong if key in steady]
-        printed = Printed(one, frozenset(wrong), words_of(one, mine, wrong[0]))
-        walk.printed = printed.judged
-        walk.seen = {name: [printed.judged(probe) for probe in probes] for name, probes in walk.seen.items()}
+        told = Told(one, frozenset(wrong), words_of(one, mine, wrong[0]), read)
+        walk.printed = told.judged
+        walk.seen = {name: [told.judged(probe) for probe in probes] for name, probes in walk.seen.items()}
         walk.announce(top, walk.start)
         return ""
     right = [key for key in agreeing(one, alone) if key in keys]
     if not right:
         return ""
-    again = _printed(walk.ask(AS_IT_IS, f"{AS_IS}-again"))  # the first run may have left behind what the others read
+    again = read(walk.ask(AS_IT_IS, f"{AS_IS}-again"))  # the first run may have left behind what the others read
     keys = alike(right, one, mine, again)
     if not keys:
         return ""
@@ -136,16 +175,17 @@ def note_of_others(walk: Visits, symptom: Symptom) -> str:
     return f"{walk.prints_others} {MAY_BE[symptom]}: compare single steps from the same state."
 
 
-def _uncompiled(walk: Visits, runs: int) -> bool:
-    """Whether the script was run uncompiled so often, and passed."""
-    seen = walk.seen.get(UNCOMPILED.name, [])
-    walk.visit([UNCOMPILED] * (runs - len(seen)))
+def _passes_uncompiled(walk: Visits, runs: int = 1) -> bool:
     seen = walk.seen.get(UNCOMPILED.name, [])
     return len(seen) >= runs and all(probe.outcome.kind is OutcomeKind.OK for probe in seen)
 
 
 def _printed(probe: Probe) -> Lines:
-    return lines_of(_read(probe, "out"), _read(probe, "err"), _read(probe, "written"))
+    return lines_of(_read(probe, "out"), _read(probe, "err"))
+
+
+def _written(probe: Probe) -> Lines:
+    return lines_of("", "", _read(probe, "written"))
 
 
 def _read(probe: Probe, stream: str) -> str:

@@ -77,6 +77,7 @@ class Runs(ABC):
     stop_after: BoundaryPoint | None = None
     comparison: Comparison | None = None  # what the agents are asked to compare from here on
     printed: Callable[[Probe], Probe] | None = None  # where what is printed is wrong: fails runs that print it, too
+    one_at_a_time: bool = False  # they write over each other's files, and these are what is compared
     probe: Callable[..., Probe] = run_probe
     env: Mapping[str, str] = field(default_factory=dict)  # variables of every run
     make_ready: Callable[[], None] = lambda: None  # for what is asked of a failure; may be called more than once
@@ -130,7 +131,7 @@ class Runs(ABC):
         """
         every = [probe.notes for probes in list(self.seen.values()) for probe in list(probes)]
         share = max((notes.device_share for notes in every), default=0.0)
-        if any(notes.distributed for notes in every) or share > DEVICE_SHARE / 2:
+        if self.one_at_a_time or any(notes.distributed for notes in every) or share > DEVICE_SHARE / 2:
             return 1
         if self.session.settings.jobs:
             return self.session.settings.jobs
