@@ -93,6 +93,25 @@ def test_counts_and_words_that_are_others_from_dynamo_on_are_its_failure(
     assert (walk.settle().stage, walk.conclusion().symptom) == (Stage.DYNAMO, Symptom.WRONG_RESULT)
 
 
+@pytest.mark.parametrize(
+    ("uncompiled", "eager", "inductor", "stage"),
+    [
+        ("val loss 3.7832", "val loss 3.7731", "val loss 3.7731", Stage.DYNAMO),
+        ("val loss 3.7832", "val loss 3.7731", "val loss 3.7735", Stage.DYNAMO),
+        ("val loss 3.7832", "val loss 3.7731", "val loss 3.7790", Stage.NONE),  # two that round, each its way
+        ("val loss 3.7832", "val loss 3.7832", "val loss 3.7731", Stage.NONE),
+        ("val loss 3.76", "val loss 3.77", "val loss 3.77", Stage.NONE),  # the last digit
+        ("val loss 3.7832\nnoise 0.5", "val loss 3.7731\nnoise 0.5", "val loss 3.7731\nnoise 0.9", Stage.DYNAMO),
+    ],
+)
+def test_of_what_dynamo_alone_makes_less_is_wrong_where_two_compiled_runs_are_closer(
+    begun: Callable[..., Walk], uncompiled: str, eager: str, inductor: str, stage: Stage
+) -> None:
+    walk = begun(uncompiled=[uncompiled], eager=[eager], inductor=[inductor])
+    assert compare_printed(walk) == ""
+    assert walk.settle().stage is stage
+
+
 class Writer(Printer):
     """What it writes two runs at once would write over."""
 

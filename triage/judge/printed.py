@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import NamedTuple
 
 from triage.judge.judgement import CandidateResult
@@ -23,6 +24,9 @@ from triage.model.text import clip
 BEYOND = 1e-2  # a relative difference that rounding does not make within a step
 NEARLY_NOTHING = 1e-4  # and an absolute one: `largest difference 1e-7` where the uncompiled run prints 0.0
 REPEATS = 1e-3  # the uncompiled run must print the same twice
+# Dynamo alone computes with eager's own kernels: less counts where two compiled runs are so many times closer to each other, and
+# as long as it is no matter of the last digits that are printed.
+FINELY, CLOSER, LAST_DIGITS = 1e-3, 10, 5
 MOST_WORDS = 100
 
 _NUMBER = re.compile(
@@ -182,6 +186,45 @@ def _line_differs(one: Line, other: Line, relative: float) -> bool:
     if any(pairs[: len(pairs) - one.integers]):
         return True
     return any(pairs) and _tokens(one) != _tokens(other)
+
+
+def finely_differing(one: Lines, other: Lines) -> list[Key]:
+    """The lines of the first, in their order, that the other has as well, with a number that is off by more than `FINELY`."""
+    return [key for key, line in _beside(one, other).items() if any(_distances(one[key], line, FINELY))]
+
+
+def finely_alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> list[Key]:
+    """Those of the lines in which both compiled runs are off so from the uncompiled one, and far closer to each other."""
+    mine, its = _beside(uncompiled, one), _beside(uncompiled, other)
+
+    def is_alike(key: Key) -> bool:
+        if key not in mine or key not in its:
+            return False
+        far = _distances(uncompiled[key], its[key], FINELY)
+        near = _distances(mine[key], its[key], 0.0)
+        return any(far) and all(CLOSER * b <= a for a, b in zip(far, near, strict=False) if a)
+
+    return [key for key in keys if is_alike(key)]
+
+
+def _distances(one: Line, other: Line, relative: float) -> list[float]:
+    """How far apart each two finite numbers with a point are; nought for less than that, or a few units of their last digits."""
+    found = []
+    for texts in zip(_with_point(one), _with_point(other), strict=False):
+        a, b = map(float, texts)
+        least = max(relative * max(abs(a), abs(b)), LAST_DIGITS * max(map(_last_digit, texts)) if relative else 0.0)
+        found.append(abs(a - b) if math.isfinite(a - b) and abs(a - b) > least else 0.0)
+    return found
+
+
+def _with_point(line: Line) -> list[str]:
+    return _NUMBER.findall(_BACKWARD.sub("grad_fn", line.text))
+
+
+def _last_digit(text: str) -> float:
+    """What one more in the last digit is: 0.01 of `3.76`, 1e-5 of `2.5e-4`."""
+    exponent = Decimal(text).as_tuple().exponent
+    return 10.0**exponent if isinstance(exponent, int) else 0.0
 
 
 def _tokens(line: Line) -> list[str]:

@@ -9,16 +9,21 @@ hangs on NumPy's random numbers in a compiled function, which Dynamo draws from 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from triage.judge.printed import (
+    CLOSER,
+    FINELY,
     REPEATS,
     Key,
     Lines,
     agreeing,
     alike,
     differing,
+    finely_alike,
+    finely_differing,
     has_numbers,
     lines_of,
     otherwise,
@@ -47,20 +52,33 @@ NO_TIME = "there was no time to ask whether that hangs on the compiler. With a l
 MORE_RUNS = 2  # compiled, and as many uncompiled: what asking takes beyond the first look
 
 
+class Measure(NamedTuple):
+    """Which lines of two runs differ, how alike two uncompiled ones must be, and which lines two compiled ones tell alike."""
+
+    differing: Callable[[Lines, Lines], list[Key]]
+    repeats: float
+    alike: Callable[[Sequence[Key], Lines, Lines, Lines], list[Key]]
+
+
+ROUGH = Measure(differing, REPEATS, alike)
+MEASURES = (ROUGH, Measure(finely_differing, FINELY / CLOSER, finely_alike))
+
+
 @dataclass(frozen=True)
 class Told:
     """What the uncompiled script tells, which of its lines are others compiled, and what is said of a run that tells others."""
 
     lines: Lines
-    keys: frozenset[Key]
+    keys: tuple[Key, ...]
     words: str
     read: Callable[[Probe], Lines]
+    measure: Measure
 
     def judged(self, probe: Probe) -> Probe:
         """The probe; it fails with a wrong result where it passed but for what it told."""
         if probe.outcome.kind is not OutcomeKind.OK or probe.notes.stopped_early or probe.cancelled:
             return probe
-        if self.keys.isdisjoint(differing(self.lines, self.read(probe))):
+        if set(self.keys).isdisjoint(self.measure.differing(self.lines, self.read(probe))):
             return probe
         outcome = otherwise(probe.outcome, self.words)
         return replace(probe, outcome=outcome, signature=signature_of(outcome))
@@ -104,7 +122,10 @@ def compare_written(walk: Walk) -> str:
     assert walk.compared is not None
     walk.one_at_a_time = True
     walk.visit([UNCOMPILED])
-    if not _passes_uncompiled(walk) or not differing(_written(walk.seen[UNCOMPILED.name][-1]), _written(walk.compared)):
+    lines = _written(walk.compared)
+    if not _passes_uncompiled(walk) or not any(
+        measure.differing(_written(walk.seen[UNCOMPILED.name][-1]), lines) for measure in MEASURES
+    ):
         walk.one_at_a_time = False
         return ""
     before, one = walk.seen, walk.seen[UNCOMPILED.name][-1]
@@ -117,9 +138,9 @@ def compare_written(walk: Walk) -> str:
 
 
 def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[Probe], Lines]) -> str:
-    top, dynamo = walk.own_rung, next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
+    dynamo = next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
     one, mine = read(uncompiled), read(compiled)
-    others = differing(one, mine)
+    others = next(filter(None, (measure.differing(one, mine) for measure in MEASURES)), [])
     if not others:
         return ""
     if walk.session.clock.left() < MORE_RUNS * (compiled.outcome.seconds + uncompiled.outcome.seconds):
@@ -131,40 +152,49 @@ def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[P
         walk.visit([UNCOMPILED])
     if not _passes_uncompiled(walk, 2):
         return ""
-    steady = agreeing(one, read(walk.seen[UNCOMPILED.name][1]), REPEATS)
-    keys = [key for key in others if key in steady]
-    if not keys:
+    second = read(walk.seen[UNCOMPILED.name][1])
+    keys = {}
+    for measure in MEASURES:
+        steady = agreeing(one, second, measure.repeats)
+        keys[measure] = [key for key in measure.differing(one, mine) if key in steady]
+    if not any(keys.values()):
         return ""
-    if dynamo is top or dynamo.name not in walk.seen:
+    if dynamo is walk.own_rung or dynamo.name not in walk.seen:
         walk.visit([dynamo])
     probe = walk.seen.get(dynamo.name, [compiled])[-1]
     if probe is compiled:  # nothing came of that run
         return ""
     alone = read(probe)
-    wrong = alike(keys, one, mine, alone)
-    if wrong:
-        drawn = read(walk.ask(UNCOMPILED, "uncompiled-other-random", other_stream="numpy"))
-        steady = agreeing(one, drawn, REPEATS)
-        if not any(key in steady for key in wrong):
-            return f"The script raises nothing, but {words_of(one, mine, wrong[0])}. {NUMPYS}"
-        wrong = [key for key in wrong if key in steady]
-        told = Told(one, frozenset(wrong), words_of(one, mine, wrong[0]), read)
-        walk.printed = told.judged
-        walk.seen = {name: [told.judged(probe) for probe in probes] for name, probes in walk.seen.items()}
-        walk.announce(top, walk.start)
-        return ""
-    right = [key for key in agreeing(one, alone) if key in keys]
+    for measure, its in keys.items():
+        wrong = measure.alike(its, one, mine, alone)
+        if wrong:
+            return _blame_dynamo(walk, Told(one, tuple(wrong), words_of(one, mine, wrong[0]), read, measure), mine)
+    right = [key for key in agreeing(one, alone) if key in keys[ROUGH]]
     if not right:
         return ""
     again = read(walk.ask(AS_IT_IS, f"{AS_IS}-again"))  # the first run may have left behind what the others read
-    keys = alike(right, one, mine, again)
-    if not keys:
+    same = alike(right, one, mine, again)
+    if not same:
         return ""
-    does = verb_of(one[keys[0]])
+    does = verb_of(one[same[0]])
     walk.prints_others = (
-        f"The script raises nothing, but {words_of(one, mine, keys[0])}; with `{dynamo.name}` it {does} what the uncompiled run "
+        f"The script raises nothing, but {words_of(one, mine, same[0])}; with `{dynamo.name}` it {does} what the uncompiled run "
         f"{does}."
     )
+    return ""
+
+
+def _blame_dynamo(walk: Visits, told: Told, mine: Lines) -> str:
+    """Take what is told otherwise for the failure, but for what hangs on NumPy's random numbers; a note where all of it does."""
+    drawn = told.read(walk.ask(UNCOMPILED, "uncompiled-other-random", other_stream="numpy"))
+    steady = agreeing(told.lines, drawn, told.measure.repeats)
+    keys = tuple(key for key in told.keys if key in steady)
+    if not keys:
+        return f"The script raises nothing, but {told.words}. {NUMPYS}"
+    told = replace(told, keys=keys, words=words_of(told.lines, mine, keys[0]))
+    walk.printed = told.judged
+    walk.seen = {name: [told.judged(probe) for probe in probes] for name, probes in walk.seen.items()}
+    walk.announce(walk.own_rung, walk.start)
     return ""
 
 
