@@ -215,6 +215,10 @@ def test_the_parts_of_an_f_string_are_left_alone():
         ("for i in range(100):\n    f(i)\n", "for i in range(1):\n    f(i)\n"),
         ("for i, x in zip(range(0, 9), d):\n    f(i)\n", "for i, x in zip(range(0, 2), d):\n    f(i)\n"),
         ("steps = 100\nfor i in range(steps):\n    f(i)\n", "steps = 1\nfor i in range(steps):\n    f(i)\n"),
+        (
+            "c = Config(depth=6)\nh = [Block(c) for _ in range(c.depth)]\n",
+            "c = Config(depth=1)\nh = [Block(c) for _ in range(c.depth)]\n",
+        ),
     ],
 )
 def test_what_takes_long_is_made_cheap_first(text, expected):
