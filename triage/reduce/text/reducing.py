@@ -242,7 +242,7 @@ class Reducing:
         copied = (text for text in copied if self._allow(text))
         found = self._without_the_rest(next((text for text in copied if self._driver.fails(text)), found))
         for _ in range(MOST_PUMPS):
-            self._search.fewer_statements(found)
+            self._search.fewer_statements(found, first=True)
             found = self._search.current
             self._driver.begin("packages")
             longer = [Script(cleaned(text)) for text in pumped(found, trace.modules)]

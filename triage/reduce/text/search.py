@@ -69,12 +69,12 @@ class Search:
             paying = again if due and number + 2 < rounds else list(TABLE)
         return False
 
-    def fewer_statements(self, start: Script) -> None:
-        """Only what takes whole statements and entries of tables away, once: for a script that will change again, or that is
-        not to be rewritten.
+    def fewer_statements(self, start: Script, *, first: bool = False) -> None:
+        """Only what takes whole statements and entries of tables away, once: for a script that is not to be rewritten, or that
+        will change again (`first`): then half of the time is left.
         """
         self.current = start
-        self._round(FEWER)
+        self._round(FEWER, kept=sum(one.shares for one in FEWER) if first else 0)
 
     def polish(self, known: Collection[str] | None = None) -> None:
         """What changes the whole text and lets nothing else become smaller: once, at the end.
