@@ -12,7 +12,7 @@ from triage.reduce.text.code.script import Script
 from triage.reduce.text.code.tidy import tidy
 from triage.reduce.text.engine import watched_for
 from triage.reduce.text.starts.direct import needed
-from triage.reduce.text.starts.executed import executed_part
+from triage.reduce.text.starts.executed import Cut, executed_part
 from triage.reduce.text.starts.failing_line import without_the_rest
 from triage.reduce.text.starts.texts import KnownFailure, starts, with_text
 from triage.reduce.text.watching.evidence import (
@@ -87,6 +87,14 @@ def test_the_innermost_call_alone_comes_first():
     assert "argparse" not in first and "class Net" not in first
     assert "class Net" in second
     assert "for step in range(5)" in rest[-1]
+
+
+def test_what_no_line_ran_of_may_stay_in_functions_alone():
+    text = "if ddp:\n    init()\ndef f(x):\n    if x:\n        x = 1\n    return x\ndef g():\n    pass\nf(0)\n"
+    ran = {1, 3, 4, 6, 7, 9}
+    assert executed_part(text, ran, Cut.NOWHERE) == text
+    assert executed_part(text, ran, Cut.OUTSIDE) == text.replace("init()", "pass")
+    assert executed_part(text, ran) == text.replace("init()", "pass").replace("x = 1", "pass")
 
 
 def test_a_fake_stays_whole_though_nothing_uncompiled_calls_it():

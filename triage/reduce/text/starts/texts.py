@@ -17,7 +17,7 @@ from triage.reduce.text.code.shape import plain
 from triage.reduce.text.code.tidy import cleaned
 from triage.reduce.text.starts.bundle import MAIN, Bundle, Part, UnbundledError, bundle
 from triage.reduce.text.starts.direct import MOST_CALLS, compared_script, direct_script, spoken
-from triage.reduce.text.starts.executed import executed_part
+from triage.reduce.text.starts.executed import Cut, executed_part
 from triage.reduce.text.starts.extract import import_of
 from triage.reduce.text.starts.failing_line import as_function, place_of, statement_at, without_its_body
 from triage.reduce.text.watching.evidence import Call, Module, Moment, Trace
@@ -66,14 +66,14 @@ def starts(trace: Trace, asked: KnownFailure, preludes: Sequence[str] = ("",)) -
 def _texts(trace: Trace, asked: KnownFailure, preludes: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Texts, and whether each is one call of one function."""
     main = trace.modules.get(MAIN)
-    for executed_only in (True, False):
+    for cut in (Cut.EVERYWHERE, Cut.NOWHERE):
         for text in trace.texts[:MOST_TEXTS]:
             ran = replace(trace, modules={**trace.modules, MAIN: Module(MAIN, text)}, main_name=None)
-            whole = _bundled(ran, executed_only=executed_only)
+            whole = _bundled(ran, cut)
             if whole is not None:
                 script = Script(readable(whole.text))
                 yield from ((after_future(script, before), False) for before in ("", *preludes))  # "": they were data
-        made = _bundled(trace, executed_only=executed_only)
+        made = _bundled(trace, cut)
         if made is None:
             continue
         script = Script(readable(made.text))
@@ -87,9 +87,9 @@ def _texts(trace: Trace, asked: KnownFailure, preludes: Sequence[str]) -> Iterat
 def _compared(trace: Trace, asked: KnownFailure) -> Iterator[tuple[str, bool]]:
     """A compiled call by itself, compared with the same call uncompiled: what they give, then gradients, then several calls.
 
-    Of each also with what was not executed: compiled it may be.
+    Of each also with what was not executed, first in functions: compiled it may be.
     """
-    bundles = [_bundled(trace, executed_only=executed_only) for executed_only in (True, False)]
+    bundles = [_bundled(trace, cut) for cut in Cut]
     programs = [(made, Script(readable(made.text))) for made in bundles if made is not None]
     groups = _by_function(call for call in trace.calls if call.compiled)[:MOST_COMPARED]
     options = _options(asked.compiled[0]) if asked.compiled else ""
@@ -109,7 +109,7 @@ def _compared(trace: Trace, asked: KnownFailure) -> Iterator[tuple[str, bool]]:
             yield from ((text, True) for text in _written(trace, made, calls, {}, write))
 
 
-def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
+def _bundled(trace: Trace, cut: Cut) -> Bundle | None:
     local = {name: module for name, module in trace.modules.items() if module.local}
     if MAIN not in local:  # started by another program: its modules are all there is
         local[MAIN] = Module(MAIN, "".join(f"import {name}\n" for name in local))
@@ -117,19 +117,19 @@ def _bundled(trace: Trace, *, executed_only: bool) -> Bundle | None:
         local = {name: module for name, module in local.items() if name != trace.main_name}
     while local:
         try:
-            return bundle({name: _part(trace, module, executed_only=executed_only) for name, module in local.items()})
+            return bundle({name: _part(trace, module, cut) for name, module in local.items()})
         except (UnbundledError, SyntaxError):
-            if executed_only:
+            if cut is not Cut.NOWHERE:
                 return None
             # What cannot be put into one file stays imported; such a script fails where that file is not.
             local = {MAIN: local[MAIN]} if len(local) > 1 else {}
     return None
 
 
-def _part(trace: Trace, module: Module, *, executed_only: bool) -> Part:
+def _part(trace: Trace, module: Module, cut: Cut) -> Part:
     text = module.text
-    if executed_only and module.lines is not None and readable(text) == text:
-        text = executed_part(text, module.lines)
+    if module.lines is not None and readable(text) == text:
+        text = executed_part(text, module.lines, cut)
     name = trace.main_name or "" if module.name == MAIN else module.name
     package = name if module.package else name.rpartition(".")[0]
     return Part(module.name, text, package, module.origins)
