@@ -34,7 +34,7 @@ from triage.model.accuracy import TYPE, Wrongness
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.places import in_packages
 from triage.model.stage import OutcomeKind
-from triage.model.text import clip, first_line
+from triage.model.text import ESCAPES, clip, first_line
 
 SIGNATURE_VERSION = 1
 WRONG_VERSION = 2  # of a wrong result whose kind is known
@@ -163,7 +163,8 @@ def one_line(signature: FailureSignature, limit: int = 110) -> str:
 
     A compiled kernel's file has another name each time, and is not told.
     """
-    message = _of_another(signature.message) or " ".join(_EXPLANATION.split(signature.message)[0].split())
+    told = ESCAPES.sub("", signature.message)
+    message = _of_another(told) or " ".join(_EXPLANATION.split(told)[0].split())
     message = _DIRECTORIES.sub("", _GENERATED.sub("", message))
     return headline(signature.exception_type, clip(message, limit))
 

@@ -21,6 +21,7 @@ from triage.judge.device import (
     reason_or_line,
 )
 from triage.judge.equivalences import RENAMED_TYPES
+from triage.model.text import ESCAPES
 
 # Wrappers whose own type says nothing; the exception they carry is the failure. Their text carries it after their own:
 #   BackendCompilerFailed: backend='inductor' raised:\nTypeError: ...        (torch/_dynamo/exc.py)
@@ -106,7 +107,7 @@ def _size_or_stride(found: re.Match[str]) -> str:
 
 _RULES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     (_RANK, ""),
-    (re.compile(r"\x1b\[[0-9;]*m"), ""),
+    (ESCAPES, ""),
     (re.compile("[\u2018\u2019\u201c\u201d]"), "'"),  # g++ quotes according to the locale
     # One text, written in several ways by torch releases.
     (re.compile(r"\A.* when making fake tensor call\s+Explanation: "), ""),

@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Sequence
 
 MARK = "…"
+# What a terminal takes for colours, titles and the like.
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _SENTENCE = re.compile(r"""[.!?][)"'`]*(?=\s)""")
 _WORD_OF_A_SENTENCE = re.compile(r"[a-z]+[,;.]?(?=\s|$)")
 WRAPPED = 50, 100  # characters of a line that a sentence is wrapped to
@@ -60,8 +62,13 @@ def first_line(text: str) -> str:
 
     >>> first_line("\nA Boolean argument can only be used in Eq and Ne; all other\nrelationals expect real expressions.\n")
     'A Boolean argument can only be used in Eq and Ne; all other relationals expect real expressions.'
+
+    Colours of a terminal are none of it.
+
+    >>> first_line("load it, \x1b[1mif you trust the source\x1b[0m")
+    'load it, if you trust the source'
     """
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in ESCAPES.sub("", text).splitlines()]
     first = next((number for number, line in enumerate(lines) if any(map(str.isalnum, line))), None)
     if first is None:
         return next(filter(None, lines), "")

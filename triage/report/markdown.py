@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+from triage.model.text import ESCAPES
+
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
@@ -18,7 +19,7 @@ _LINKED = re.compile(r"(?<![\w/])[@#]\w[\w./-]*|\b\w[\w./-]*#\d+\b")
 
 def clean(text: str) -> str:
     """Plain text: no terminal colours, no control or direction characters, LF for every line end."""
-    text = _LONE_SURROGATES.sub("\ufffd", _ESCAPES.sub("", text))
+    text = _LONE_SURROGATES.sub("\ufffd", ESCAPES.sub("", text))
     return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
