@@ -24,9 +24,9 @@ from triage.model.text import clip
 BEYOND = 1e-2  # a relative difference that rounding does not make within a step
 NEARLY_NOTHING = 1e-4  # and an absolute one: `largest difference 1e-7` where the uncompiled run prints 0.0
 REPEATS = 1e-3  # the uncompiled run must print the same twice
-# Dynamo alone computes with eager's own kernels: less counts where two compiled runs are so many times closer to each other, and
-# as long as it is no matter of the last digits that are printed.
-FINELY, CLOSER, LAST_DIGITS = 1e-3, 10, 5
+# Dynamo alone computes with eager's own kernels: less counts where two compiled runs are so many times closer to each other in
+# most lines (rounding that grew is another in each backend), and as long as it is no matter of the last digits that are printed.
+FINELY, CLOSER, MOST, LAST_DIGITS = 1e-3, 30, 2 / 3, 5
 MOST_WORDS = 100
 
 _NUMBER = re.compile(
@@ -194,25 +194,31 @@ def finely_differing(one: Lines, other: Lines) -> list[Key]:
 
 
 def finely_alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> list[Key]:
-    """Those of the lines in which both compiled runs are off so from the uncompiled one, and far closer to each other."""
+    """Those of the lines in which both compiled runs are off so from the uncompiled one, and far closer to each other.
+
+    None where that is not so of most lines in which the other is off: each may be so by chance.
+    """
     mine, its = _beside(uncompiled, one), _beside(uncompiled, other)
+    off = finely_differing(uncompiled, other)
 
     def is_alike(key: Key) -> bool:
-        if key not in mine or key not in its:
-            return False
         far = _distances(uncompiled[key], its[key], FINELY)
         near = _distances(mine[key], its[key], 0.0)
-        return any(far) and all(CLOSER * b <= a for a, b in zip(far, near, strict=False) if a)
+        return all(CLOSER * b <= a for a, b in zip(far, near, strict=False) if a)
 
-    return [key for key in keys if is_alike(key)]
+    found = [key for key in off if key in mine and is_alike(key)]
+    return [key for key in keys if key in found] if len(found) >= MOST * len(off) else []
 
 
 def _distances(one: Line, other: Line, relative: float) -> list[float]:
-    """How far apart each two finite numbers with a point are; nought for less than that, or a few units of their last digits."""
+    """How far apart each two finite numbers with a point are; nought for less than that, or than some units of their last digits
+    (without a limit: one, which rounding makes of nearly nothing).
+    """
     found = []
     for texts in zip(_with_point(one), _with_point(other), strict=False):
         a, b = map(float, texts)
-        least = max(relative * max(abs(a), abs(b)), LAST_DIGITS * max(map(_last_digit, texts)) if relative else 0.0)
+        digits = LAST_DIGITS if relative else 1.5
+        least = max(relative * max(abs(a), abs(b)), digits * max(map(_last_digit, texts)))
         found.append(abs(a - b) if math.isfinite(a - b) and abs(a - b) > least else 0.0)
     return found
 
