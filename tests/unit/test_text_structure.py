@@ -313,6 +313,13 @@ def test_one_turn_is_simpler_than_a_loop():
             "class M:\n    def __init__(self, n):\n        self.a = g(n)\nM(4)\n",
             "class M:\n    def __init__(self, n):\n        self.a = g(4)\n\nM(4)\n",
         ),
+        (
+            parameters.propose,
+            "class M:\n    def __init__(self, n):\n        self.a = g(n)\nM(4)\nM(n=4)\n",
+            "class M:\n    def __init__(self, n):\n        self.a = g(4)\n\nM(4)\nM(n=4)\n",
+        ),
+        (inlining.propose, "def f(x):\n    a, b = g(x)\n    return a * 2\nk(f)\n", "def f(x):\n    return g(x)[0] * 2\n\nk(f)\n"),
+        (inlining.propose, "def f(x):\n    a, b = x if x else y\n    return b\nk(f)\n", "def f(x):\n    return (x if x else y)[1]\n\nk(f)\n"),
         (inlining.propose, "a.b = ModuleList([c()])\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),
         (inlining.propose, "a = {'k': c}\nf(a['k'])\n", "a = c\nf(a)\n"),
         (inlining.propose, "a.b = ModuleList(c() for _ in range(3))\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),
@@ -353,6 +360,19 @@ def test_what_is_given_more_than_once_or_read_more_than_once_stays_where_it_is()
     twice = "def f(a):\n    return a * a\nf([b])\n"
     compiled = "def f(a):\n    return a * 2\nf([b])\ntorch.compile(f)([b])\n"
     assert results(twice, parameters.propose) == results(compiled, parameters.propose) == []
+
+
+def test_calls_that_give_different_literals_keep_their_parameter():
+    text = "def f(a, b):\n    return a * b\nf(x, 2)\nf(x, b={})\n"
+    assert results(text.format(3), parameters.propose) == []
+    assert len(results(text.format(2), parameters.propose)) == 1
+
+
+@pytest.mark.parametrize(
+    "body", ["a, b = g(x)\n    return a * b", "a, b = g(x)\n    return a * a", "a, *b = g(x)\n    return a"]
+)
+def test_a_value_of_which_more_than_one_item_is_read_keeps_its_names(body):
+    assert results(f"def f(x):\n    {body}\nk(f)\n", inlining.propose) == []
 
 
 def test_a_method_that_became_a_function_is_named_like_one():
