@@ -225,7 +225,9 @@ def _of_bytes(torch, tensor, byte):
 
 def _placed(torch, tensor, byte):
     """The tensor somewhere else, its strides kept; as it is where it is no plain tensor of its own memory."""
-    if tensor.layout != torch.strided or type(tensor) is not torch.Tensor or tensor.is_conj() or tensor.is_neg():
+    if tensor.layout != torch.strided or type(tensor) is not torch.Tensor or compat.left_undone(tensor):
+        return tensor
+    if tensor.device.type == "meta":  # an operation on a lazy zero asks there for the shape
         return tensor
     flat = memory.surrounded(torch, memory.plain_storage(torch, tensor), byte)
     return flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
