@@ -12,12 +12,12 @@ from printer_cases import case, meta, node, tensor
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphNode
 from triage.model.outcome import Outcome, RaisedException
-from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
+from triage.model.report import Culprit, ReportSignature, ReportVerdict, SubsystemSearch, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.report.facts import facts
 from triage.report.formats import html
 from triage.report.wording import another_on_that_line
-from triage.stories.blamed_place import line_to_blame, named_operation, with_module
+from triage.stories.blamed_place import decomposed_node, line_to_blame, named_operation, with_module
 
 M = meta(4)
 RELU = Culprit("aten.relu", "0/0", "lowerings")
@@ -40,7 +40,7 @@ LAYERS = [
 def found(*kept: GraphNode, nodes: list[GraphNode] = LAYERS, **rest: Any) -> Any:
     """What a run found: a reproducer of the operations `kept`, of a program with these `nodes`."""
     reduced = case([tensor("x", 4)], list(kept), kept[-1].name) if kept else None
-    facts = {"diverging": None, "given_wrong": None, "first_wrong": None, **rest}
+    facts = {"diverging": None, "given_wrong": None, "first_wrong": None, "subsystem": None, **rest}
     whole = case([tensor("x", 4)], nodes, nodes[-1].name)
     facts = {"any_operation": False, **facts}
     return SimpleNamespace(reproduced=SimpleNamespace(graph=reduced, verified=3), cases=(whole,), **facts)
@@ -135,3 +135,15 @@ def test_where_the_line_does_another_operation_than_the_reproducer_the_terminal_
     signature = SimpleNamespace(user_line=line)
     report: Any = SimpleNamespace(accuracy=accuracy, culprit=RELU, signature=signature)
     assert another_on_that_line(report) == says
+
+
+def test_what_comes_up_in_a_later_operation_is_laid_to_the_one_that_is_decomposed_wrongly() -> None:
+    changed = at("mixed", "torch.lerp", "", "ema.py:3 in update: mixed = shadow.lerp(weights, 0.5)")
+    seen = at("flat", "torch.flatten", "", "ema.py:4 in update: return mixed.view(-1)")
+    search = SubsystemSearch(("decomposition",), 1, "aten.lerp.Scalar")
+    there = found(changed, seen, subsystem=search)
+    assert decomposed_node(there) == changed
+    assert line_to_blame(there) == changed.where
+    assert line_to_blame(found(changed, seen)) == seen.where
+    assert decomposed_node(found(changed, replace(changed, name="again"), subsystem=search)) is None  # one of two
+    assert decomposed_node(found(changed, seen, subsystem=replace(search, names=("lowerings",)))) is None

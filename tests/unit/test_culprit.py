@@ -206,6 +206,13 @@ def test_the_first_of_the_reproducer_whose_result_is_wrong_comes_before_the_last
     assert culprit_of(concluded("compile"), graph(), None, Clues(elsewhere, first)) == found
 
 
+def test_the_one_that_is_decomposed_wrongly_comes_before_the_one_that_fails_of_it() -> None:
+    said = concluded("compile", message="While executing aten.real.default")
+    found = culprit_of(said, graph(), None, Clues(decomposed=graph().subgraphs[0].nodes[0]))
+    assert found is not None and found.op == "aten.lerp"
+    assert found.detail == "the decomposition to blame is its own; the reproducer needs aten.real as well"
+
+
 def test_no_operation_is_named_where_a_failure_comes_of_rounding():
     given = GivenWrong(graph().subgraphs[0].nodes[0], None)
     found = culprit_of(concluded("compile"), graph(), None, Clues(given=given))

@@ -319,7 +319,7 @@ def test_one_turn_is_simpler_than_a_loop():
             "class M:\n    def __init__(self, n):\n        self.a = g(4)\n\nM(4)\nM(n=4)\n",
         ),
         (inlining.propose, "def f(x):\n    a, b = g(x)\n    return a * 2\nk(f)\n", "def f(x):\n    return g(x)[0] * 2\n\nk(f)\n"),
-        (inlining.propose, "def f(x):\n    a, b = x if x else y\n    return b\nk(f)\n", "def f(x):\n    return (x if x else y)[1]\n\nk(f)\n"),
+        (inlining.propose, "def f(x):\n    a, b = x or y\n    return b\nk(f)\n", "def f(x):\n    return (x or y)[1]\n\nk(f)\n"),
         (inlining.propose, "a.b = ModuleList([c()])\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),
         (inlining.propose, "a = {'k': c}\nf(a['k'])\n", "a = c\nf(a)\n"),
         (inlining.propose, "a.b = ModuleList(c() for _ in range(3))\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),

@@ -33,7 +33,7 @@ from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.stories.accuracy_notes import accuracy_facts
-from triage.stories.blamed_place import diverging_node, line_to_blame, named_operation, with_module
+from triage.stories.blamed_place import decomposed_node, diverging_node, line_to_blame, named_operation, with_module
 from triage.stories.captured import guilty_graph, named_line, only_line
 from triage.stories.findings import Findings
 from triage.stories.headline import (
@@ -178,6 +178,7 @@ def _culprit(
         through=own.operator if own is not None and own.role in OF_OPERATORS and not own.needed else None,
         given=found.given_wrong,
         fake=found.fake_wrong,
+        decomposed=decomposed_node(found),
         any_operation=found.any_operation,
         minimal=made is None or made.minimal,
         by_itself=fails_by_itself(found, own),
