@@ -377,6 +377,16 @@ def test_an_operator_that_is_named_by_its_schema_is_named():
     assert operators_in(RaisedException("RuntimeError", "in c10::Error(std::string m) -> void")) == ()
 
 
+def test_a_custom_operator_comes_before_what_its_fake_kernel_calls():
+    said = (
+        "failed to run FX node with fake tensors: call_function shop.price(*(FakeTensor(..., size=(6, 8)),), **{}): got"
+    )
+    found = operators_in(
+        RaisedException("TorchRuntimeError", f'{said} AssertionError("Found in aten.mm.default(Fake")')
+    )
+    assert found == ("shop.price", "aten.mm.default")
+
+
 @pytest.mark.parametrize(
     ("lowered", "direction", "named"),
     [

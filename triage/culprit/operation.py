@@ -63,6 +63,8 @@ _FAKE_CALL = re.compile(
     r"\b(?:call_function <built-in (?:function (\w+)|method (\w+) of type object[^\n>]*)>|call_method (\w+))"
     r"\(\*\((?=[^\n]*(?:Tensor|Parameter)\()"
 )
+# Of an operator by its own name: another one that is named after it is what its fake kernel calls.
+_FAKE_OPERATOR = re.compile(r"\bcall_function ([a-z_]\w*\.[a-z_]\w*)(?:\.\w+)?\(\*\(")
 
 # Innermost first: the file of a frame names the part that raised. Source: the layout of torch/_inductor and its neighbours.
 _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
@@ -338,6 +340,7 @@ def operators_in(error: RaisedException | None) -> tuple[str, ...]:
             f"aten.{_OPERATORS.get(function, function) or of_torch or method_operator(method)}"
             for function, of_torch, method in _FAKE_CALL.findall(level.message[:4000])
         ]
+        found += _FAKE_OPERATOR.findall(level.message[:4000])
         found += [name for name in _OPERATOR.findall(level.message[:4000]) if name.startswith(("aten", "prims"))]
         custom = [one or other for one, other in _CUSTOM.findall(level.message[:4000])]
         custom += _SCHEMA.findall(level.message[:4000])
