@@ -1,6 +1,8 @@
 """A gradient known to be zero has no memory: what compares calls neither copies it nor puts it elsewhere."""
 
 import importlib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -21,9 +23,18 @@ def test_an_argument_is_given_as_it_is() -> None:
     assert leaves == []
 
 
-def test_a_result_stays_where_it_is() -> None:
-    with modes.surrounded(torch, 0x41):
+@pytest.mark.parametrize(
+    "mode",
+    [
+        lambda: modes.surrounded(torch, 0x41),
+        lambda: modes.nudged(torch, False),
+        lambda: modes.Overflows(torch).mode(),
+        lambda: modes.doubled(torch),
+    ],
+)
+def test_a_result_stays_where_it_is(mode: Callable[[], Any]) -> None:
+    with mode():
         zero = torch._efficientzerotensor((3,))
         total = zero + torch.ones(3)
     assert zero._is_zerotensor()
-    assert total.tolist() == [1.0, 1.0, 1.0]
+    assert total.tolist() == pytest.approx([1.0, 1.0, 1.0], abs=1e-4)
