@@ -213,6 +213,17 @@ def test_the_one_that_is_decomposed_wrongly_comes_before_the_one_that_fails_of_i
     assert found.detail == "the decomposition to blame is its own; the reproducer needs aten.real as well"
 
 
+def test_the_line_of_the_one_that_is_decomposed_wrongly_comes_before_that_of_the_traceback() -> None:
+    code = (Frame("/home/ann/ema.py", 26, "update", "return shadow.view(-1)"),)
+    outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("ValueError", "Cannot view", user_code=code))
+    found = Conclusion(Stage.DECOMP_PARTITION, Symptom.EXCEPTION, signature_of(outcome), outcome)
+    lines = [
+        _signature(found, "ema.py:25 in update: lerp", None, None, line).user_line
+        for line in (None, "ema.py:25 in update: lerp")
+    ]
+    assert lines == ["ema.py:26 in update: return shadow.view(-1)", "ema.py:25 in update: lerp"]
+
+
 def test_no_operation_is_named_where_a_failure_comes_of_rounding():
     given = GivenWrong(graph().subgraphs[0].nodes[0], None)
     found = culprit_of(concluded("compile"), graph(), None, Clues(given=given))

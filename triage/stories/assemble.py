@@ -85,7 +85,9 @@ def assemble(found: Findings) -> TriageReport:
     if of_operation is None and (named := named_operation(conclusion, culprit)):
         of_operation = named_line(found.cases, graph, named)
     typed = found.target.text() if found.target.script is None else None
-    signature = _signature(conclusion, of_operation or _exit_line(found, conclusion), own, typed)
+    decomposed = decomposed_node(found)
+    caused_by = decomposed.where if decomposed is not None and decomposed.where == of_operation else None
+    signature = _signature(conclusion, of_operation or _exit_line(found, conclusion), own, typed, caused_by)
     if signature is not None and own is None:
         signature = replace(signature, noticed=of_operation is None and _fails_by_check(conclusion))
     session.timings["total"] = round(session.clock.elapsed(), 2)
@@ -256,8 +258,13 @@ def _exit_line(found: Findings, conclusion: Conclusion) -> str | None:
 
 
 def _signature(
-    conclusion: Conclusion, reduced_line: str | None, own: OwnCode | None, typed: str | None = None
+    conclusion: Conclusion,
+    reduced_line: str | None,
+    own: OwnCode | None,
+    typed: str | None = None,
+    caused_by: str | None = None,
 ) -> ReportSignature | None:
+    """`caused_by`: the line of the operation that what is raised in a later line is known to come of."""
     signature, outcome = conclusion.signature, conclusion.outcome
     if signature is None or outcome is None:
         return None
@@ -265,6 +272,7 @@ def _signature(
     line = own_line.told if own_line is not None else None
     if outcome.exception is None or not any(level.user_code for level in outcome.exception.levels):
         line = reduced_line or line  # where compiled code was called says less than where the operation stands
+    line = caused_by or line
     if own is not None:
         line = own.line
     elif lies_in_environment(outcome, conclusion.stage):
