@@ -13,7 +13,7 @@ from triage.reduce.text.passes.choice import Choice, one
 
 
 def propose(script: Script) -> Iterator[Choice]:
-    """`vmap(f)` in place of `vmap(g)` with `def g(x): return f(x)`, and of `vmap(lambda x: f(x))`."""
+    """`vmap(f)` in place of `vmap(g)` with `def g(x): return f(x)`, and of `vmap(lambda x: f(x))`; f may be a `grad(h)`."""
     seen = Occurrences(script)
     for node in script.nodes:
         if isinstance(node, ast.Lambda):
@@ -85,5 +85,17 @@ def _called_with_the_same(given: ast.arguments, value: ast.expr | None) -> ast.e
     if not isinstance(value, ast.Call) or value.keywords or len(all_arguments(given)) > len(names) or not names:
         return None
     passed = [item.id if isinstance(item, ast.Name) else "" for item in value.args]
-    simple = isinstance(value.func, ast.Name | ast.Attribute) and not names_within(value.func) & set(names)
-    return value.func if simple and passed == names else None
+    simple = _is_named(value.func) or _makes_a_function(value.func)
+    return value.func if simple and not names_within(value.func) & set(names) and passed == names else None
+
+
+def _makes_a_function(node: ast.expr) -> bool:
+    """`grad(f)` and `vmap(f, 1)`: a call given names and constants."""
+    if not isinstance(node, ast.Call) or not _is_named(node.func):
+        return False
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return all(_is_named(item) or isinstance(item, ast.Constant) for item in given)
+
+
+def _is_named(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute)
