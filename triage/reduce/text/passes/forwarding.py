@@ -13,7 +13,10 @@ from triage.reduce.text.passes.choice import Choice, one
 
 
 def propose(script: Script) -> Iterator[Choice]:
-    """`vmap(f)` in place of `vmap(g)` with `def g(x): return f(x)`, and of `vmap(lambda x: f(x))`; f may be a `grad(h)`."""
+    """`vmap(f)` in place of `vmap(g)` with `def g(x): return f(x)`, and of `vmap(lambda x: f(x))`.
+
+    What a call makes (`def g(x): return grad(f)(x)`) keeps its name where it is read more than once: `g = grad(f)`.
+    """
     seen = Occurrences(script)
     for node in script.nodes:
         if isinstance(node, ast.Lambda):
@@ -25,8 +28,12 @@ def propose(script: Script) -> Iterator[Choice]:
             if called is None or node.decorator_list or not isinstance(scope, ast.Module | ast.FunctionDef):
                 continue
             uses = seen.reads(node.name, seen.scope_at(scope))
-            if uses and node.name not in names_within(called) and all(use.placed for use in uses):
-                text = atom(script.source(called))
+            if not uses or node.name in names_within(called):
+                continue
+            text = atom(script.source(called))
+            if len(uses) > 1 and isinstance(called, ast.Call):
+                yield one(Edit(*script.span(node), f"{node.name} = {text}"))
+            elif all(use.placed for use in uses):
                 yield one(Edit(*script.lines_span(node)), *(Edit(*script.span(use.node), text) for use in uses))
         elif isinstance(node, ast.ClassDef) and script.parents[node] is script.tree and is_module(node):
             edits = _module_within(script, seen, node)
