@@ -206,24 +206,6 @@ def test_the_first_of_the_reproducer_whose_result_is_wrong_comes_before_the_last
     assert culprit_of(concluded("compile"), graph(), None, Clues(elsewhere, first)) == found
 
 
-def test_the_one_that_is_decomposed_wrongly_comes_before_the_one_that_fails_of_it() -> None:
-    said = concluded("compile", message="While executing aten.real.default")
-    found = culprit_of(said, graph(), None, Clues(decomposed=graph().subgraphs[0].nodes[0]))
-    assert found is not None and found.op == "aten.lerp"
-    assert found.detail == "the decomposition to blame is its own; the reproducer needs aten.real as well"
-
-
-def test_the_line_of_the_one_that_is_decomposed_wrongly_comes_before_that_of_the_traceback() -> None:
-    code = (Frame("/home/ann/ema.py", 26, "update", "return shadow.view(-1)"),)
-    outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("ValueError", "Cannot view", user_code=code))
-    found = Conclusion(Stage.DECOMP_PARTITION, Symptom.EXCEPTION, signature_of(outcome), outcome)
-    lines = [
-        _signature(found, "ema.py:25 in update: lerp", None, None, line).user_line
-        for line in (None, "ema.py:25 in update: lerp")
-    ]
-    assert lines == ["ema.py:26 in update: return shadow.view(-1)", "ema.py:25 in update: lerp"]
-
-
 def test_no_operation_is_named_where_a_failure_comes_of_rounding():
     given = GivenWrong(graph().subgraphs[0].nodes[0], None)
     found = culprit_of(concluded("compile"), graph(), None, Clues(given=given))
@@ -386,16 +368,6 @@ def test_an_operator_that_is_named_by_its_schema_is_named():
     said = "Found a custom operator whose output has alias annotations: shop::store(Tensor(a0!) cache, SymInt at) -> (). We"
     assert operators_in(RaisedException("RuntimeError", said)) == ("shop.store",)
     assert operators_in(RaisedException("RuntimeError", "in c10::Error(std::string m) -> void")) == ()
-
-
-def test_a_custom_operator_comes_before_what_its_fake_kernel_calls():
-    said = (
-        "failed to run FX node with fake tensors: call_function shop.price(*(FakeTensor(..., size=(6, 8)),), **{}): got"
-    )
-    found = operators_in(
-        RaisedException("TorchRuntimeError", f'{said} AssertionError("Found in aten.mm.default(Fake")')
-    )
-    assert found == ("shop.price", "aten.mm.default")
 
 
 @pytest.mark.parametrize(
