@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 from printer_cases import case, meta, node, tensor
 
+from triage.culprit.operation import Clues, culprit_of, operators_in
+from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphNode
-from triage.model.outcome import Outcome, RaisedException
-from triage.model.report import Culprit, ReportSignature, ReportVerdict, TriageReport
+from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.report import Culprit, ReportSignature, ReportVerdict, SubsystemSearch, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.report.facts import facts
 from triage.report.formats import html
 from triage.report.wording import another_on_that_line
-from triage.stories.blamed_place import line_to_blame, named_operation, with_module
+from triage.stories.assemble import _signature
+from triage.stories.blamed_place import decomposed_node, line_to_blame, named_operation, with_module
 
 M = meta(4)
 RELU = Culprit("aten.relu", "0/0", "lowerings")
@@ -40,7 +43,7 @@ LAYERS = [
 def found(*kept: GraphNode, nodes: list[GraphNode] = LAYERS, **rest: Any) -> Any:
     """What a run found: a reproducer of the operations `kept`, of a program with these `nodes`."""
     reduced = case([tensor("x", 4)], list(kept), kept[-1].name) if kept else None
-    facts = {"diverging": None, "given_wrong": None, "first_wrong": None, **rest}
+    facts = {"diverging": None, "given_wrong": None, "first_wrong": None, "subsystem": None, **rest}
     whole = case([tensor("x", 4)], nodes, nodes[-1].name)
     facts = {"any_operation": False, **facts}
     return SimpleNamespace(reproduced=SimpleNamespace(graph=reduced, verified=3), cases=(whole,), **facts)
@@ -135,3 +138,47 @@ def test_where_the_line_does_another_operation_than_the_reproducer_the_terminal_
     signature = SimpleNamespace(user_line=line)
     report: Any = SimpleNamespace(accuracy=accuracy, culprit=RELU, signature=signature)
     assert another_on_that_line(report) == says
+
+
+LERP = at("mixed", "torch.lerp", "", "ema.py:3 in update: mixed = shadow.lerp(weights, 0.5)")
+VIEW = at("flat", "torch.flatten", "", "ema.py:4 in update: return mixed.view(-1)")
+
+
+def cannot_view() -> Conclusion:
+    code = (Frame("/home/ann/ema.py", 4, "update", "return mixed.view(-1)"),)
+    outcome = Outcome(OutcomeKind.EXCEPTION, exception=RaisedException("ValueError", "Cannot view", user_code=code))
+    return Conclusion(Stage.DECOMP_PARTITION, Symptom.EXCEPTION, signature_of(outcome), outcome)
+
+
+def test_what_comes_up_in_a_later_operation_is_laid_to_the_one_that_is_decomposed_wrongly() -> None:
+    search = SubsystemSearch(("decomposition",), 1, "aten.lerp.Scalar")
+    there = found(LERP, VIEW, subsystem=search)
+    assert decomposed_node(there) == LERP
+    assert line_to_blame(there) == LERP.where
+    assert line_to_blame(found(LERP, VIEW)) == VIEW.where
+    assert decomposed_node(found(LERP, replace(LERP, name="again"), subsystem=search)) is None  # one of two
+    assert decomposed_node(found(LERP, VIEW, subsystem=replace(search, names=("lowerings",)))) is None
+
+
+def test_it_is_named_before_the_last_one() -> None:
+    reduced = case([tensor("x", 4)], [LERP, VIEW], "flat")
+    named = [culprit_of(cannot_view(), reduced, None, clues) for clues in (Clues(), Clues(decomposed=LERP))]
+    assert [each and each.op for each in named] == ["aten.flatten", "aten.lerp"]
+    assert named[1] is not None and named[1].detail == (
+        "the decomposition to blame is its own; the reproducer needs aten.flatten as well"
+    )
+
+
+def test_its_line_comes_before_that_of_the_traceback() -> None:
+    told = [_signature(cannot_view(), LERP.where, None, None, line) for line in (None, LERP.where)]
+    assert [each and each.user_line for each in told] == [VIEW.where, LERP.where]
+
+
+def test_a_custom_operator_comes_before_what_its_fake_kernel_calls() -> None:
+    said = (
+        "failed to run FX node with fake tensors: call_function shop.price(*(FakeTensor(..., size=(6, 8)),), **{}): got"
+    )
+    found = operators_in(
+        RaisedException("TorchRuntimeError", f'{said} AssertionError("Found in aten.mm.default(Fake")')
+    )
+    assert found == ("shop.price", "aten.mm.default")

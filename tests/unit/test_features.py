@@ -27,6 +27,12 @@ from triage.culprit.features import features_of
         ("import numpy as np\ndef f():\n    return np.cumsum(x).astype(np.int8)\nx = np.arange(3)", ("numpy.cumsum",)),
         ("import torch, numpy as np\ntorch.compile(np.cumsum)(np.ones(2))", ("numpy.cumsum",)),
         ("from collections import deque\ndef f(y):\n    z = deque(maxlen=0)\n    z.append(y)", ("collections.deque",)),
+        # An operation that is a value, and not called by its name.
+        ("import torch\nf = torch.Tensor.__add__\nx = torch.Tensor.add(y, 1)", ("torch.Tensor.__add__",)),
+        (
+            "import torch\nops = {'*': torch.Tensor.mul}\ntorch.compile(torch.Tensor.neg)(1)",
+            ("torch.Tensor.mul", "torch.Tensor.neg"),
+        ),
         ("func = 1\nfunc.jvp", ()),
         ("def (", ()),
     ],

@@ -158,7 +158,7 @@ def test_the_line_is_that_of_the_operation_to_blame_and_not_of_the_last_one() ->
     bins, *rest = (replace(node, where=f"a.py:{line}") for line, node in enumerate(GRAPH.nodes, 1))
     made = SimpleNamespace(graph=replace(GRAPH, nodes=(bins, *rest)), verified=3)
     found: Any = SimpleNamespace(
-        reproduced=made, diverging=None, given_wrong=None, first_wrong=bins, any_operation=False
+        reproduced=made, diverging=None, given_wrong=None, first_wrong=bins, subsystem=None, any_operation=False
     )
     assert line_to_blame(found) == "a.py:1"
     found.first_wrong = None

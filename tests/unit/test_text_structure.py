@@ -313,6 +313,13 @@ def test_one_turn_is_simpler_than_a_loop():
             "class M:\n    def __init__(self, n):\n        self.a = g(n)\nM(4)\n",
             "class M:\n    def __init__(self, n):\n        self.a = g(4)\n\nM(4)\n",
         ),
+        (
+            parameters.propose,
+            "class M:\n    def __init__(self, n):\n        self.a = g(n)\nM(4)\nM(n=4)\n",
+            "class M:\n    def __init__(self, n):\n        self.a = g(4)\n\nM(4)\nM(n=4)\n",
+        ),
+        (inlining.propose, "def f(x):\n    a, b = g(x)\n    return a * 2\nk(f)\n", "def f(x):\n    return g(x)[0] * 2\n\nk(f)\n"),
+        (inlining.propose, "def f(x):\n    a, b = x or y\n    return b\nk(f)\n", "def f(x):\n    return (x or y)[1]\n\nk(f)\n"),
         (inlining.propose, "a.b = ModuleList([c()])\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),
         (inlining.propose, "a = {'k': c}\nf(a['k'])\n", "a = c\nf(a)\n"),
         (inlining.propose, "a.b = ModuleList(c() for _ in range(3))\nf(a.b[0])\n", "a.b = c()\nf(a.b)\n"),
@@ -355,6 +362,19 @@ def test_what_is_given_more_than_once_or_read_more_than_once_stays_where_it_is()
     assert results(twice, parameters.propose) == results(compiled, parameters.propose) == []
 
 
+def test_calls_that_give_different_literals_keep_their_parameter():
+    text = "def f(a, b):\n    return a * b\nf(x, 2)\nf(x, b={})\n"
+    assert results(text.format(3), parameters.propose) == []
+    assert len(results(text.format(2), parameters.propose)) == 1
+
+
+@pytest.mark.parametrize(
+    "body", ["a, b = g(x)\n    return a * b", "a, b = g(x)\n    return a * a", "a, *b = g(x)\n    return a"]
+)
+def test_a_value_of_which_more_than_one_item_is_read_keeps_its_names(body):
+    assert results(f"def f(x):\n    {body}\nk(f)\n", inlining.propose) == []
+
+
 def test_a_method_that_became_a_function_is_named_like_one():
     text = "def __get__(x):\n    return x\n\n__get__(1)\n\nclass A:\n    def __get__(self):\n        pass\n\nA()\n"
     assert any(item.startswith("def f(x):") and "def __get__(self)" in item for item in results(text, renaming.propose))
@@ -388,6 +408,11 @@ def test_a_number_in_place_of_what_is_only_handed_over():
         ("vmap(lambda x, y: m.f(x, y))\n", ["vmap(m.f)\n"]),
         ("def h(a):\n    def g(x):\n        return a(x)\n    return vmap(g)\nh(1)\n",
          ["def h(a):\n    return vmap(a)\n\nh(1)\n"]),
+        ("def g(x, y):\n    return grad(f, argnums=1)(x, y)\nvmap(g)\n", ["vmap(grad(f, argnums=1))\n"]),
+        ("def g(x):\n    return grad(f)(x)\nc = compile(g)\nc(1, g(2))\n",
+         ["g = grad(f)\nc = compile(g)\nc(1, g(2))\n"]),
+        ("def g(x):\n    return grad(x.f)(x)\nvmap(g)\n", []),
+        ("def g(x):\n    return grad(h(f))(x)\nvmap(g)\n", []),
         ("def g(x):\n    return f(x, 1)\nvmap(g)\n", []),
         ("def g(x):\n    return x.f(x)\nvmap(g)\n", []),
         ("@mark\ndef g(x):\n    return f(x)\nvmap(g)\n", []),

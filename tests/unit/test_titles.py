@@ -10,6 +10,7 @@ import pytest
 from triage.model.accuracy import Wrongness
 from triage.model.own_code import OwnCode
 from triage.model.report import (
+    Condition,
     Culprit,
     ReportSignature,
     ReportVerdict,
@@ -77,6 +78,12 @@ OWN_HANG = replace(
 )
 BACKEND = OwnCode("backend", "never.py:3", "never.py:3 in never: def never(gm, inputs)", raised=False, needed=True)
 
+LAZY = replace(
+    HANG,
+    verdict=ReportVerdict(Symptom.CRASH, Stage.INDUCTOR),
+    signature=ReportSignature("SIGSEGV", "run graph 0/0"),
+    conditions=(Condition("an input is a lazy zero", "with no lazy zero it passes"),),
+)
 DYNAMOS = replace(
     WRONG, verdict=ReportVerdict(Symptom.WRONG_RESULT, Stage.DYNAMO), culprit=None, accuracy=None, signature=None
 )
@@ -133,6 +140,10 @@ PUSH = WayRound("Decorate `Controller.push` (script.py:13) with `@torch.compiler
         (replace(NOTICED, reproducer=JVP), "[dynamo] wrong result under torch.compile with torch.func.jvp"),
         (NOTICED, "[dynamo] ValueError: 16 people counted, 240 came"),
         (
+            replace(NOTICED, subsystem=SubsystemSearch(("guards",)), ways_round=(PUSH,)),
+            "[dynamo] wrong result where a compiled graph is used again (guards), right where Controller.push is not compiled",
+        ),
+        (
             replace(DYNAMOS, reproducer=replace(JVP, verified=False), ways_round=(PUSH,)),
             "[dynamo] wrong result under torch.compile, right where Controller.push is not compiled",
         ),
@@ -141,6 +152,12 @@ PUSH = WayRound("Decorate `Controller.push` (script.py:13) with `@torch.compiler
             "[dynamo] wrong result where a compiled graph is used again (guards), right where Controller.push is not compiled",
         ),
         (replace(DYNAMOS, ways_round=(replace(PUSH, kind="backend"),)), "[dynamo] wrong result under torch.compile"),
+        # With any operation, and with some inputs only.
+        (LAZY, "[inductor] SIGSEGV while running compiled code, where an input is a lazy zero"),
+        (
+            replace(LAZY, culprit=Culprit("aten.mul", None, None)),
+            "[inductor] `aten.mul`: SIGSEGV while running compiled code",
+        ),
         # Nothing is known to be wrong in a result: the error itself is all there is.
         (
             replace(DIES_IN_ITS_VIEW, signature=ReportSignature("RuntimeError", VIEW)),

@@ -18,6 +18,7 @@ from triage.culprit.ways_round.changes import (
     of_cure,
     of_functions,
     of_marks,
+    of_regions,
     of_settings,
     of_several_graphs,
     of_uses,
@@ -247,6 +248,38 @@ def test_a_mark_that_the_error_speaks_of_becomes_a_wish():
     (change,) = of_marks(program(text, line=4), error)
     assert lines_changed(text, change.texts[FILE].decode()) == ["    torch._dynamo.maybe_mark_dynamic(x, 1)"]
     assert not list(of_marks(program(text, line=4), "Constraints violated"))
+
+
+REGIONS = """import torch
+from torch.compiler import nested_compile_region
+region = torch.compiler.nested_compile_region
+@nested_compile_region
+@torch.no_grad()
+def one(x):
+    return x + 1
+@region
+def two(x):
+    return x + 2
+class Net:
+    @torch.compiler.nested_compile_region(max_reuse_entries=4)
+    def three(self, x):
+        return x + 3
+four = nested_compile_region(lambda x: x + 4)
+run = torch.compile(lambda x: four(two(one(x))))
+"""
+
+
+def test_a_region_that_the_reproducer_needs_is_left_out():
+    (change,) = of_regions(program(REGIONS, line=16), "@torch.compiler.nested_compile_region\ndef g(x): ...")
+    assert change.texts[FILE].decode().splitlines() == [
+        line.replace("torch.compiler.nested_compile_region", "(lambda function: function)").replace(
+            "nested_compile_region(lambda x: x + 4)", "lambda x: x + 4"
+        )
+        for line in REGIONS.splitlines()
+        if "@nested_compile_region" not in line and "max_reuse_entries" not in line
+    ]
+    assert change.kind == "spelling"
+    assert not list(of_regions(program(REGIONS, line=16), "def g(x): ..."))
 
 
 WARNS = CureStatement('warnings.filterwarnings("default", module="torch")', "warnings", above_compile=True)

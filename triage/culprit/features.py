@@ -18,6 +18,8 @@ _FEATURE = re.compile(
     r"torch\.(?!nn\.|linalg\.|special\.|fft\.|ops\.|random\.|testing\.|backends\."
     r"|compiler\.(?:compile|cudagraph_\w+|disable|is_\w+|reset|set_\w+)$)[a-z]\w*\.[\w.]+"
 )
+# What Dynamo has of an operation where it is a value (`op = torch.Tensor.__mul__`), not called there.
+_METHOD = re.compile(r"torch\.Tensor\.\w+")
 # Where a function calls them, or they are compiled themselves.
 _MODELLED = re.compile(r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+")
 
@@ -32,16 +34,27 @@ def features_of(text: str) -> tuple[str, ...]:
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     whole = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner]
     whole.sort(key=lambda node: (node.lineno, node.col_offset))
-    called = {*_called_in_functions(tree), *_compiled(tree)}
-    names = [(_full(ast.unparse(node), known), id(node) in called) for node in whole]
-    told = (name for name, is_called in names if _FEATURE.fullmatch(name) or (is_called and _MODELLED.fullmatch(name)))
-    return tuple(dict.fromkeys(told))
+    called, kept = {*_called_in_functions(tree), *_compiled(tree)}, {*_kept(tree), *_compiled(tree)}
+    named = [(_full(ast.unparse(node), known), id(node)) for node in whole]
+
+    def tells(name: str, node: int) -> bool:
+        modelled = node in called and _MODELLED.fullmatch(name)
+        return bool(_FEATURE.fullmatch(name) or modelled or (node in kept and _METHOD.fullmatch(name)))
+
+    return tuple(dict.fromkeys(name for name, node in named if tells(name, node)))
 
 
 def _called_in_functions(tree: ast.Module) -> set[int]:
     """What is called there, not in the data that a text makes for them."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
     return {id(node.func) for each in functions for node in ast.walk(each) if isinstance(node, ast.Call)}
+
+
+def _kept(tree: ast.Module) -> set[int]:
+    """What is given a name, or stands in a table."""
+    bound = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)}
+    tables = [node for node in ast.walk(tree) if isinstance(node, ast.Dict | ast.List | ast.Tuple)]
+    return bound | {id(item) for table in tables for item in ast.iter_child_nodes(table)}
 
 
 def _compiled(tree: ast.Module) -> set[int]:

@@ -46,6 +46,7 @@ _DECOMPOSING = ("decomposition", "py_impl decomposition")  # parts whose applica
 _OVERLOADED = re.compile(r"([a-z_]\w*\.\w+)\.\w+")
 _ONLY = "the only operation left in the reproducer"
 _NAMED = "named by the error"
+_DECOMPOSED = "the decomposition to blame is its own"
 _THROUGH = "the exception came through what is registered for it"
 _MODE_SWITCH = re.compile(r"(?:\.|^)_?(?:set_grad_enabled|(?:enter|exit)_\w+|inference_mode)$")
 # A higher-order operator that only runs what it holds; the others (cond, scan, flex_attention, ...) have a meaning of their own.
@@ -62,6 +63,8 @@ _FAKE_CALL = re.compile(
     r"\b(?:call_function <built-in (?:function (\w+)|method (\w+) of type object[^\n>]*)>|call_method (\w+))"
     r"\(\*\((?=[^\n]*(?:Tensor|Parameter)\()"
 )
+# Of an operator by its own name: another one that is named after it is what its fake kernel calls.
+_FAKE_OPERATOR = re.compile(r"\bcall_function ([a-z_]\w*\.[a-z_]\w*)(?:\.\w+)?\(\*\(")
 
 # Innermost first: the file of a frame names the part that raised. Source: the layout of torch/_inductor and its neighbours.
 _SUBSYSTEMS: tuple[tuple[str, str], ...] = (
@@ -119,6 +122,7 @@ class Clues:
     through: str | None = None
     given: GivenWrong | None = None  # the wrong value that the failure comes of; or one that only rounds otherwise
     fake: FakeWrong | None = None  # the operation whose fake result, not eager's, the failure was seen to come of
+    decomposed: GraphNode | None = None  # the one of the reproducer without whose decomposition it passes
     any_operation: bool = False  # with another one in the place of the only one that is left it fails as well
     minimal: bool = True  # nothing can go from the reproducer: it needs what it holds
     # Not where a text was reduced, whose own check shows a wrong result, nor where a pass of the program's own fails, to which
@@ -192,6 +196,8 @@ def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: Raise
         return replace(unnamed, op=op, detail=detail)
     if clues.first_wrong is not None and (op := operator_name(clues.first_wrong)) in targets:
         return replace(unnamed, op=op, detail=f"the first in the reproducer whose result is wrong; {beside(op)}")
+    if clues.decomposed is not None and (op := operator_name(clues.decomposed)) in targets:
+        return replace(unnamed, op=op, detail=f"{_DECOMPOSED}; {beside(op)}")
     if not targets:
         return None
     named = operators_in(error)
@@ -231,12 +237,17 @@ def with_part(
 
 
 def _decomposed(unnamed: Culprit, search: SubsystemSearch) -> Culprit:
-    """With the operator whose decomposition makes it fail: `aten.normal` of `aten.normal.Tensor_Tensor`."""
-    told = _OVERLOADED.fullmatch(search.what or "") if set(search.names) & set(_DECOMPOSING) else None
-    if told is None:
+    """With the operator whose decomposition makes it fail."""
+    op = guilty_decomposition(search)
+    if op is None:
         return unnamed
-    detail = "; ".join(filter(None, ("the decomposition to blame is its own", unnamed.detail)))
-    return replace(unnamed, op=told.group(1), detail=detail)
+    return replace(unnamed, op=op, detail="; ".join(filter(None, (_DECOMPOSED, unnamed.detail))))
+
+
+def guilty_decomposition(search: SubsystemSearch) -> str | None:
+    """The operator without whose decomposition the reproducer passes: `aten.normal` of `aten.normal.Tensor_Tensor`."""
+    told = _OVERLOADED.fullmatch(search.what or "") if set(search.names) & set(_DECOMPOSING) else None
+    return told.group(1) if told is not None else None
 
 
 def operators_of(case: GraphCase) -> list[str]:
@@ -329,6 +340,7 @@ def operators_in(error: RaisedException | None) -> tuple[str, ...]:
             f"aten.{_OPERATORS.get(function, function) or of_torch or method_operator(method)}"
             for function, of_torch, method in _FAKE_CALL.findall(level.message[:4000])
         ]
+        found += _FAKE_OPERATOR.findall(level.message[:4000])
         found += [name for name in _OPERATOR.findall(level.message[:4000]) if name.startswith(("aten", "prims"))]
         custom = [one or other for one, other in _CUSTOM.findall(level.message[:4000])]
         custom += _SCHEMA.findall(level.message[:4000])

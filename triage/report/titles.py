@@ -31,6 +31,7 @@ _TAGS = {
 _FRAME = re.compile(r"(?m)^ +File \"([^\"\n]+)\", line \d+, in (\S+)$")
 _DECOMPOSITION = "decomposition"
 _GUARDS = "guards"
+_AN_INPUT = "an input is "
 
 
 def title(report: TriageReport) -> str:
@@ -64,7 +65,7 @@ def _title(report: TriageReport) -> str:
     op = _operator(report)
     told = f"{_tag(report)}{f'`{op}`: ' if op else ''}"
     if report.given_wrong is None:
-        return f"{told}{_what(report)}"
+        return f"{told}{_what(report)}{'' if op else _of_inputs(report)}"
     wrong = report.given_wrong["wrong"]
     return f"{told}{wrong['face']}, then {_what(report)}" if wrong else f"{told}{_what(report)}, by rounding"
 
@@ -97,20 +98,25 @@ def _operator(report: TriageReport) -> str:
     return blamed if blamed and blamed == diverging else first or blamed
 
 
+def _of_inputs(report: TriageReport) -> str:
+    """What an input must be, where no operation is to blame: `, where an input is a lazy zero`; empty where that is not known."""
+    told = (each.condition for each in report.conditions if each.condition.startswith(_AN_INPUT))
+    return next((f", where {each}" for each in told), "")
+
+
 def _what(report: TriageReport) -> str:
     signature = report.signature
     if report.verdict.symptom is Symptom.HANG:
         return _hang(report)
     if _wrong_of(report):
         return _wrong(report)
-    if report.verdict.symptom is Symptom.WRONG_RESULT:
-        again = report.subsystem is not None and report.subsystem.names == (_GUARDS,)
+    again = report.subsystem is not None and report.subsystem.names == (_GUARDS,)
+    own_words = signature is not None and signature.noticed  # those of the program tell nobody else what is wrong
+    if report.verdict.symptom is Symptom.WRONG_RESULT or (own_words and (again or _features(report))):
         place = "where a compiled graph is used again (guards)" if again else "under torch.compile"
         return f"wrong result {place}{_with(report)}"
     if signature is None:
         return "torch.compile fails"
-    if signature.noticed and (features := _features(report)):  # the program's own words tell nobody else what is wrong
-        return f"wrong result under torch.compile with {features}"
     first = first_words(signature.message) or asserted(signature.exception_type, signature.user_line or "")
     told = first.startswith(f"{signature.exception_type}:")
     return (first if told else headline(signature.exception_type, first)) or "torch.compile fails"

@@ -33,7 +33,7 @@ from triage.report.exits import exit_line
 from triage.report.repository import repository_state
 from triage.report.trace import trace_of
 from triage.stories.accuracy_notes import accuracy_facts
-from triage.stories.blamed_place import diverging_node, line_to_blame, named_operation, with_module
+from triage.stories.blamed_place import decomposed_node, diverging_node, line_to_blame, named_operation, with_module
 from triage.stories.captured import guilty_graph, named_line, only_line
 from triage.stories.findings import Findings
 from triage.stories.headline import (
@@ -85,7 +85,9 @@ def assemble(found: Findings) -> TriageReport:
     if of_operation is None and (named := named_operation(conclusion, culprit)):
         of_operation = named_line(found.cases, graph, named)
     typed = found.target.text() if found.target.script is None else None
-    signature = _signature(conclusion, of_operation or _exit_line(found, conclusion), own, typed)
+    decomposed = decomposed_node(found)
+    caused_by = decomposed.where if decomposed is not None and decomposed.where == of_operation else None
+    signature = _signature(conclusion, of_operation or _exit_line(found, conclusion), own, typed, caused_by)
     if signature is not None and own is None:
         signature = replace(signature, noticed=of_operation is None and _fails_by_check(conclusion))
     session.timings["total"] = round(session.clock.elapsed(), 2)
@@ -178,6 +180,7 @@ def _culprit(
         through=own.operator if own is not None and own.role in OF_OPERATORS and not own.needed else None,
         given=found.given_wrong,
         fake=found.fake_wrong,
+        decomposed=decomposed_node(found),
         any_operation=found.any_operation,
         minimal=made is None or made.minimal,
         by_itself=fails_by_itself(found, own),
@@ -255,8 +258,13 @@ def _exit_line(found: Findings, conclusion: Conclusion) -> str | None:
 
 
 def _signature(
-    conclusion: Conclusion, reduced_line: str | None, own: OwnCode | None, typed: str | None = None
+    conclusion: Conclusion,
+    reduced_line: str | None,
+    own: OwnCode | None,
+    typed: str | None = None,
+    caused_by: str | None = None,
 ) -> ReportSignature | None:
+    """`caused_by`: the line of the operation that what is raised in a later line is known to come of."""
     signature, outcome = conclusion.signature, conclusion.outcome
     if signature is None or outcome is None:
         return None
@@ -264,6 +272,7 @@ def _signature(
     line = own_line.told if own_line is not None else None
     if outcome.exception is None or not any(level.user_code for level in outcome.exception.levels):
         line = reduced_line or line  # where compiled code was called says less than where the operation stands
+    line = caused_by or line
     if own is not None:
         line = own.line
     elif lies_in_environment(outcome, conclusion.stage):

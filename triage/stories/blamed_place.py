@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triage.culprit.operation import operators_in
+from triage.culprit.operation import guilty_decomposition, operator_name, operators_in
 from triage.locate.conclude import Conclusion
 from triage.locate.outcomes import is_script_check
 from triage.model.graphcase import GraphCase, GraphNode
@@ -17,6 +17,16 @@ from triage.stories.findings import Findings
 def diverging_node(found: Findings) -> GraphNode | None:
     """The operation of the program's own graph where values go wrong."""
     return found.diverging.node if found.diverging is not None else None
+
+
+def decomposed_node(found: Findings) -> GraphNode | None:
+    """The only operation of the reproducer that the guilty decomposition is of: what is raised may come up in a later one."""
+    made, search = found.reproduced, found.subsystem
+    name = guilty_decomposition(search) if search is not None else None
+    if name is None or made is None or made.graph is None:
+        return None
+    nodes = [node for node in made.graph.nodes if operator_name(node).rstrip("_") == name]
+    return nodes[0] if len(nodes) == 1 else None
 
 
 def line_to_blame(found: Findings) -> str | None:
@@ -72,7 +82,7 @@ def _node_to_blame(found: Findings) -> GraphNode | None:
         return None
     if diverging is None and found.given_wrong is not None:
         diverging = found.given_wrong.node
-    diverging = diverging or found.first_wrong
+    diverging = diverging or found.first_wrong or decomposed_node(found)
     if diverging is not None and diverging.where:
         return diverging
     if made is None or made.graph is None or not made.verified:

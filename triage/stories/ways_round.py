@@ -26,6 +26,7 @@ from triage.culprit.ways_round.changes import (
     of_functions,
     of_libraries,
     of_marks,
+    of_regions,
     of_settings,
     of_several_graphs,
     of_spellings,
@@ -216,6 +217,7 @@ class _Trials:
         return [
             of_cure(program, known.statement if known is not None else None),
             of_marks(program, message),
+            of_regions(program, self.found.reproduced.source if self.found.reproduced is not None else ""),
             of_several_graphs(program) if untraced else iter(()),
             settings,
             of_spellings(program, guilty, self.found.spellings),

@@ -28,7 +28,7 @@ class Copier:
         self.bytes = 0
         with torch.no_grad():
             for item in arguments:
-                if isinstance(item, torch.Tensor):
+                if isinstance(item, torch.Tensor) and compat.left_undone(item) != "zero":  # that has no memory to copy
                     self._check(item)
                     key = compat.address_of(item) or ("empty", id(item))
                     if key not in self.bases:

@@ -197,7 +197,7 @@ class Overflows(object):
         return result
 
     def _finite(self, value):
-        if not isinstance(value, self.torch.Tensor) or not is_float(value) or value.layout != self.torch.strided:
+        if not _has_values(self.torch, value) or not is_float(value):
             return True
         return bool(self.torch.isfinite(value).all())
 
@@ -218,17 +218,24 @@ def surrounded(torch, byte):
 
 
 def _of_bytes(torch, tensor, byte):
-    if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.numel():
+    if _has_values(torch, tensor) and tensor.numel():
         memory.plain_storage(torch, tensor).view(torch.uint8).fill_(byte)
     return tensor
 
 
 def _placed(torch, tensor, byte):
     """The tensor somewhere else, its strides kept; as it is where it is no plain tensor of its own memory."""
-    if tensor.layout != torch.strided or type(tensor) is not torch.Tensor or tensor.is_conj() or tensor.is_neg():
+    if not _has_values(torch, tensor) or type(tensor) is not torch.Tensor or compat.left_undone(tensor):
         return tensor
     flat = memory.surrounded(torch, memory.plain_storage(torch, tensor), byte)
     return flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def _has_values(torch, value):
+    """Whether it is a tensor with elements in memory: a lazy zero has none, nor what asks the meta device for its shape."""
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.device.type == "meta":
+        return False
+    return compat.left_undone(value) != "zero"
 
 
 def name_of(func):
@@ -269,7 +276,7 @@ def real_of(torch, dtype):
 
 def shaken(torch, value, rough, whole=False):
     """A tensor whose elements are each a little off, by chance as far as that or by the `whole` of it; anything else as it is."""
-    if not isinstance(value, torch.Tensor) or not is_float(value) or not value.numel() or value.layout != torch.strided:
+    if not _has_values(torch, value) or not is_float(value) or not value.numel():
         return value
     dtype = value.dtype
     far = rule.nudge(str(dtype).split(".")[-1], rough)

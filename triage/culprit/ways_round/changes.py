@@ -24,6 +24,7 @@ from triage.culprit.settings import Setting
 from triage.culprit.ways_round.calls import Respelled, respelled_calls
 from triage.culprit.ways_round.functions import disabled_functions
 from triage.culprit.ways_round.library import uncompiled_in_library
+from triage.culprit.ways_round.regions import REGION, without_regions
 from triage.culprit.ways_round.source import Source, above, after_imports
 from triage.culprit.ways_round.spellings import UNCOMPILED, Spelling
 from triage.reduce.text.code.nodes import bound_name, imported_modules
@@ -195,6 +196,19 @@ def of_marks(program: Program, error: str) -> Iterator[Change]:
                 end = source.span(node)[1]
                 edits[path] = (*edits.get(path, ()), Edit(end - len(node.attr), end, "maybe_mark_dynamic"))
     words = "Mark dimensions with `maybe_mark_dynamic` in the place of `mark_dynamic`"
+    yield from _change(program, "spelling", words, None, edits)
+
+
+def of_regions(program: Program, reproducer: str) -> Iterator[Change]:
+    """Where the reproducer needs a region that is compiled once for all calls: without it, which changes no value."""
+    if REGION not in reproducer:
+        return
+    edits: dict[Path, tuple[Edit, ...]] = {}
+    for path in dict.fromkeys([*program.compiled, *([program.main] if program.main is not None else [])]):
+        source = program.read(path)
+        if source is not None and (found := tuple(without_regions(source))):
+            edits[path] = found
+    words = f"Leave out `{REGION}`: what it marks is compiled with what calls it"
     yield from _change(program, "spelling", words, None, edits)
 
 

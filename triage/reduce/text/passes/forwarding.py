@@ -13,7 +13,10 @@ from triage.reduce.text.passes.choice import Choice, one
 
 
 def propose(script: Script) -> Iterator[Choice]:
-    """`vmap(f)` in place of `vmap(g)` with `def g(x): return f(x)`, and of `vmap(lambda x: f(x))`."""
+    """`vmap(f)` in place of `vmap(g)` with `def g(x): return f(x)`, and of `vmap(lambda x: f(x))`.
+
+    What a call makes (`def g(x): return grad(f)(x)`) keeps its name where it is read more than once: `g = grad(f)`.
+    """
     seen = Occurrences(script)
     for node in script.nodes:
         if isinstance(node, ast.Lambda):
@@ -25,8 +28,12 @@ def propose(script: Script) -> Iterator[Choice]:
             if called is None or node.decorator_list or not isinstance(scope, ast.Module | ast.FunctionDef):
                 continue
             uses = seen.reads(node.name, seen.scope_at(scope))
-            if uses and node.name not in names_within(called) and all(use.placed for use in uses):
-                text = atom(script.source(called))
+            if not uses or node.name in names_within(called):
+                continue
+            text = atom(script.source(called))
+            if len(uses) > 1 and isinstance(called, ast.Call):
+                yield one(Edit(*script.span(node), f"{node.name} = {text}"))
+            elif all(use.placed for use in uses):
                 yield one(Edit(*script.lines_span(node)), *(Edit(*script.span(use.node), text) for use in uses))
         elif isinstance(node, ast.ClassDef) and script.parents[node] is script.tree and is_module(node):
             edits = _module_within(script, seen, node)
@@ -85,5 +92,17 @@ def _called_with_the_same(given: ast.arguments, value: ast.expr | None) -> ast.e
     if not isinstance(value, ast.Call) or value.keywords or len(all_arguments(given)) > len(names) or not names:
         return None
     passed = [item.id if isinstance(item, ast.Name) else "" for item in value.args]
-    simple = isinstance(value.func, ast.Name | ast.Attribute) and not names_within(value.func) & set(names)
-    return value.func if simple and passed == names else None
+    simple = _is_named(value.func) or _makes_a_function(value.func)
+    return value.func if simple and not names_within(value.func) & set(names) and passed == names else None
+
+
+def _makes_a_function(node: ast.expr) -> bool:
+    """`grad(f)` and `vmap(f, 1)`: a call given names and constants."""
+    if not isinstance(node, ast.Call) or not _is_named(node.func):
+        return False
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return all(_is_named(item) or isinstance(item, ast.Constant) for item in given)
+
+
+def _is_named(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute)

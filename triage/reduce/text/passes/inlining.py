@@ -26,6 +26,7 @@ def propose(script: Script) -> Iterator[Choice]:
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             yield from _value_for_name(script, seen, statement)
             yield from _one_of_several(script, seen, statement)
+            yield from _item_for_name(script, seen, statement)
             yield from _value_for_attribute(script, seen, statement)
             yield from _only_element(script, statement)
 
@@ -182,6 +183,19 @@ def _one_of_several(script: Script, seen: Occurrences, node: ast.Assign) -> Iter
             for side in zip(*(pair for pair in pairs if pair[0] is not target), strict=True)
         )
         yield one(Edit(*script.span(node), f"{left} = {right}"), *edits)
+
+
+def _item_for_name(script: Script, seen: Occurrences, node: ast.Assign) -> Iterator[Choice]:
+    """`a, b = f(x)` of which only b is read, once: `f(x)[1]` there."""
+    target = node.targets[0]
+    names = target.elts if isinstance(target, ast.Tuple) and not isinstance(node.value, ast.Tuple) else []
+    uses = [_uses_if_bound_once(seen, name) if isinstance(name, ast.Name) else None for name in names]
+    read = [number for number, places in enumerate(uses) if places != []]
+    places = uses[read[0]] if len(read) == 1 else None
+    value = script.source(node.value)
+    if places and "\n" not in value and _used_once_next(script, node, places):
+        place = places[0]
+        yield one(deletion(script, node), Edit(place.start, place.end, f"{atom(value)}[{read[0]}]"))
 
 
 def _uses_if_bound_once(seen: Occurrences, target: ast.Name) -> list[Occurrence] | None:

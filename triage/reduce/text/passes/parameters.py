@@ -22,28 +22,35 @@ def propose(script: Script) -> Iterator[Choice]:
 
 
 def _argument_for_parameter(script: Script, seen: Occurrences, node: Function) -> Iterator[Choice]:
-    """What the only call passes, in place of the parameter: a literal (which leaves it unused), or what is used once."""
+    """What the only call passes, in place of the parameter: a literal (which leaves it unused), or what is used once.
+
+    Of several calls a literal that each of them passes.
+    """
     owner = script.parents[node]
     name, positional = node.name, [*node.args.posonlyargs, *node.args.args]
     if isinstance(owner, ast.ClassDef):
         name, positional = (owner.name if name == "__init__" else ""), positional[1:]
     found = [call for call in script.calls if calls(call, name)]
-    if len(found) != 1 or any(isinstance(item, ast.Starred) for item in found[0].args):
+    if not found or any(isinstance(item, ast.Starred) for call in found for item in call.args):
         return
     call, inner = found[0], seen.scope_at(node)
     named = {argument.arg: argument for argument in all_arguments(node.args)}
-    pairs: list[tuple[ast.arg, ast.expr, ast.AST]] = [
-        (*pair, pair[1]) for pair in zip(positional, call.args, strict=False)
-    ]
-    pairs += [(named[item.arg], item.value, item) for item in call.keywords if item.arg in named]
+
+    def told(call: ast.Call) -> list[tuple[ast.arg, ast.expr, ast.AST]]:
+        by_place = [(*pair, pair[1]) for pair in zip(positional, call.args, strict=False)]
+        return by_place + [(named[item.arg], item.value, item) for item in call.keywords if item.arg in named]
+
+    elsewhere = [{argument: script.source(given) for argument, given, _ in told(other)} for other in found[1:]]
     called = len(seen.reads(name))
-    for argument, given, item in pairs:
+    for argument, given, item in told(call):
         uses = seen.reads(argument.arg, inner)
         value = script.source(given)
         if not uses or not all(place.placed for place in uses):
             continue
         filled = [Edit(place.start, place.end, text_for(script, place.node, value)) for place in uses]
         plain = isinstance(given, ast.Constant)
+        if any(other.get(argument) != value for other in elsewhere):
+            continue
         if called == 1 and "\n" not in value and (plain or len(uses) == 1):
             gone = (without_argument(script, call, item), *without_registered(script, node, argument))
             yield one(*filled, *gone)
