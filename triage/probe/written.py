@@ -46,15 +46,17 @@ def _new_files(folder: Path, since: float, ours: Path | None) -> Iterator[Path]:
 
 
 def _is_new(entry: os.DirEntry[str], since: float) -> bool:
-    """Whether it is a file that was written to since, and not what our own output goes to (`triage run ... > run.log`)."""
     facts = entry.stat(follow_symlinks=False)
-    if not stat.S_ISREG(facts.st_mode) or facts.st_mtime < since:
-        return False
+    return stat.S_ISREG(facts.st_mode) and facts.st_mtime >= since and not is_our_output(facts)
+
+
+def is_our_output(facts: os.stat_result) -> bool:
+    """Whether it is what our own output goes to (`triage run train.py > triage.log`)."""
     for output in (1, 2):
         with contextlib.suppress(OSError):  # it may be closed
             if os.path.samestat(os.fstat(output), facts):
-                return False
-    return True
+                return True
+    return False
 
 
 def _lines(path: Path) -> Iterator[str]:

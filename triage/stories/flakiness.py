@@ -13,6 +13,7 @@ from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Symptom
 from triage.model.text import some
 from triage.probe.run import Probe
+from triage.probe.written import is_our_output
 
 MOST_FILES = 5
 
@@ -60,20 +61,13 @@ def changed(folders: Iterable[Path], since: float, ours: Path | None = None) -> 
             names |= {
                 path.name
                 for path in folder.iterdir()
-                if not path.name.startswith((".", "__pycache__")) and _is_new(path.lstat(), since) and path not in kept
+                if not path.name.startswith((".", "__pycache__")) and path not in kept and _is_new(path.lstat(), since)
             }
     return [f"`{name}`" for name in sorted(names)]
 
 
 def _is_new(facts: os.stat_result, since: float) -> bool:
-    """Whether it was written to since, and is not what our own output goes to (`triage run train.py > triage.log`)."""
-    if facts.st_mtime < since:
-        return False
-    for output in (1, 2):
-        with contextlib.suppress(OSError):  # it may be closed
-            if os.path.samestat(os.fstat(output), facts):
-                return False
-    return True
+    return facts.st_mtime >= since and not is_our_output(facts)
 
 
 def flaky_notes(conclusion: Conclusion, seeded: Mapping[int, tuple[int, int]]) -> list[str]:
