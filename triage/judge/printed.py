@@ -27,6 +27,7 @@ REPEATS = 1e-3  # the uncompiled run must print the same twice
 # Dynamo alone computes with eager's own kernels: less counts where two compiled runs are so many times closer to each other in
 # most lines (rounding that grew is another in each backend), and as long as it is no matter of the last digits that are printed.
 FINELY, CLOSER, MOST, LAST_DIGITS = 1e-3, 30, 2 / 3, 5
+ONE_DIGIT = 1.5  # units of it: rounding makes one of nearly nothing
 MOST_WORDS = 100
 
 _NUMBER = re.compile(
@@ -190,7 +191,7 @@ def _line_differs(one: Line, other: Line, relative: float) -> bool:
 
 def finely_differing(one: Lines, other: Lines) -> list[Key]:
     """The lines of the first, in their order, that the other has as well, with a number that is off by more than `FINELY`."""
-    return [key for key, line in _beside(one, other).items() if any(_distances(one[key], line, FINELY))]
+    return [key for key, line in _beside(one, other).items() if any(_off(one[key], line))]
 
 
 def finely_alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> list[Key]:
@@ -202,22 +203,23 @@ def finely_alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Line
     off = finely_differing(uncompiled, other)
 
     def is_alike(key: Key) -> bool:
-        far = _distances(uncompiled[key], its[key], FINELY)
-        near = _distances(mine[key], its[key], 0.0)
+        far = _off(uncompiled[key], its[key])
+        near = _distances(mine[key], its[key], 0.0, ONE_DIGIT)
         return all(CLOSER * b <= a for a, b in zip(far, near, strict=False) if a)
 
     found = [key for key in off if key in mine and is_alike(key)]
     return [key for key in keys if key in found] if len(found) >= MOST * len(off) else []
 
 
-def _distances(one: Line, other: Line, relative: float) -> list[float]:
-    """How far apart each two finite numbers with a point are; nought for less than that, or than some units of their last digits
-    (without a limit: one, which rounding makes of nearly nothing).
-    """
+def _off(one: Line, other: Line) -> list[float]:
+    return _distances(one, other, FINELY, LAST_DIGITS)
+
+
+def _distances(one: Line, other: Line, relative: float, digits: float) -> list[float]:
+    """How far apart each two finite numbers with a point are; nought for less than that, or so many units of a last digit."""
     found = []
     for texts in zip(_with_point(one), _with_point(other), strict=False):
         a, b = map(float, texts)
-        digits = LAST_DIGITS if relative else 1.5
         least = max(relative * max(abs(a), abs(b)), digits * max(map(_last_digit, texts)))
         found.append(abs(a - b) if math.isfinite(a - b) and abs(a - b) > least else 0.0)
     return found

@@ -119,28 +119,37 @@ def compare_printed(walk: Visits) -> str:
 
 def compare_written(walk: Walk) -> str:
     """The same for what it writes into files. While that is asked no two runs go on at once: they write over each other's."""
-    assert walk.compared is not None
     walk.one_at_a_time = True
+    note = _compare_alone(walk)
+    walk.one_at_a_time = walk.printed is not None
+    return note
+
+
+def _compare_alone(walk: Walk) -> str:
+    assert walk.compared is not None
     walk.visit([UNCOMPILED])
-    lines = _written(walk.compared)
-    if not _passes_uncompiled(walk) or not any(
-        measure.differing(_written(walk.seen[UNCOMPILED.name][-1]), lines) for measure in MEASURES
-    ):
-        walk.one_at_a_time = False
+    if not _passes_uncompiled(walk):
         return ""
     before, one = walk.seen, walk.seen[UNCOMPILED.name][-1]
+    if not _others(_written(one), _written(walk.compared)):
+        return ""
     mine = walk.ask(AS_IT_IS, f"{AS_IS}-alone")
     walk.seen = {walk.own_rung.name: [mine], UNCOMPILED.name: [one]}  # what wrote its files alone
     note = _compare(walk, one, mine, _written) if mine.outcome.kind is OutcomeKind.OK else ""
     if walk.printed is None:
-        walk.one_at_a_time, walk.seen = False, before
+        walk.seen = before
     return note
+
+
+def _others(uncompiled: Lines, compiled: Lines) -> list[Key]:
+    """The lines that differ, by the roughest measure by which any do."""
+    return next(filter(None, (measure.differing(uncompiled, compiled) for measure in MEASURES)), [])
 
 
 def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[Probe], Lines]) -> str:
     dynamo = next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
     one, mine = read(uncompiled), read(compiled)
-    others = next(filter(None, (measure.differing(one, mine) for measure in MEASURES)), [])
+    others = _others(one, mine)
     if not others:
         return ""
     if walk.session.clock.left() < MORE_RUNS * (compiled.outcome.seconds + uncompiled.outcome.seconds):

@@ -26,9 +26,7 @@ def propose(script: Script) -> Iterator[Choice]:
         if isinstance(node, ast.Call) and any(item.arg == WORKERS for item in node.keywords):
             gone = [item for item in node.keywords if item.arg in _ONLY_WITH_WORKERS]
             yield one(*merged([without_argument(script, node, item) for item in gone]))
-        elif isinstance(
-            node, ast.For | ast.comprehension
-        ):  # of layers, too: `[Block(config) for _ in range(config.depth)]`
+        elif isinstance(node, ast.For | ast.comprehension):  # layers, too: `[Block() for _ in range(depth)]`
             loops += [item for item in ast.walk(node.iter) if calls(item, "range")]
     told = [argument for loop in loops if isinstance(loop, ast.Call) for argument in loop.args[:2][-1:]]
     given = [item for node, _ in values_of(script, names_in(told)) for item in ast.walk(node)]
