@@ -322,17 +322,24 @@ def test_a_program_that_is_lent_the_interpreter_runs_as_in_a_process_of_its_own(
         answers.append(run_borrowed(lender.address, launch, cancel))
         return answers[-1] or Exit(None, 0.0)
 
+    other = {tmp_path / "program.py": (AS_IT_IS + "# changed\n").replace("in a", "in the changed").encode()}
+
     def ran(name: str, *words: str, start: Callable[..., Exit] | None = None) -> tuple[Outcome, str]:
-        target = Target(sys.executable, (sys.executable, *words), tmp_path)
-        request = ProbeRequest(name, target, None, 600.0, tmp_path / "run", extra_env={"NAME": "value"})
+        target, overlay = (
+            Target(sys.executable, (sys.executable, *words), tmp_path),
+            other if "changed" in words else {},
+        )
+        env = {"NAME": "value"}
+        request = ProbeRequest(name, target, None, 600.0, tmp_path / "run", extra_env=env, overlay=overlay)
         probe = run_probe(request, start=start) if start is not None else run_probe(request)
         return probe.outcome, (tmp_path / "run" / "logs" / f"{name}.out.log").read_text()
 
     try:
-        for words in (("program.py", "well"), ("program.py", "badly")):
+        for words in (("program.py", "well"), ("program.py", "badly"), ("program.py", "changed")):
             there, here = ran("lent", *words, start=lent), ran("own", *words)
             assert (there[0].kind, there[0].exit_code, there[1]) == (here[0].kind, here[0].exit_code, here[1])
             assert "at exit" in there[1]
+            assert ("in the changed thread" in there[1]) == ("changed" in words)
         for words in (("sets.py",), ("hides/program.py",)):
             run_probe(
                 ProbeRequest("none", Target(sys.executable, (sys.executable, *words), tmp_path), None, 60.0, tmp_path),

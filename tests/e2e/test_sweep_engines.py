@@ -1,5 +1,7 @@
 """What runs the processes of a sweep: side by side, each with its own limit, and none left behind."""
 
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -8,12 +10,13 @@ from typing import Any
 import pytest
 
 from triage.errors import UsageError
+from triage.sweep.engines.forked import RUN
 from triage.sweep.engines.interface import Done, Engine, Work
 from triage.sweep.engines.local import LocalEngine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.filterwarnings("ignore")]
 
-MARK = "TRIAGE_TEST_ENGINE"
+MARK = "SWEEP_ENGINE_TEST"  # a target is given no variable of triage's
 SLEEPS = "import time; time.sleep({})"
 HOLDS = """
 import os, signal, subprocess, sys, time
@@ -47,6 +50,17 @@ def _environment(pid: int) -> list[bytes]:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return []
+
+
+def _words(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def all_of(engine: Engine, count: int, seconds: float = 120.0) -> dict[str, Done]:
@@ -93,6 +107,47 @@ def test_what_is_closed_leaves_no_process(tmp_path: Path) -> None:
     begun(tmp_path, 4)
     engine.close()
     assert not left(tmp_path)
+
+
+def run_of(folder: Path, name: str, code: str, timeout: float = 60.0) -> Work:
+    """A run of triage over a script, with the mark of this test."""
+    (folder / f"{name}.py").write_text(code)
+    words = ("run", "--quiet", "--no-reduce", "--format", "json", "--out", str(folder / name), f"{name}.py")
+    return Work(name, (*RUN, *words), folder, folder / f"{name}.log", timeout, {MARK: folder.name}, grace=10.0)
+
+
+@pytest.mark.quick
+def test_runs_of_triage_are_forks_of_one_process(tmp_path: Path) -> None:
+    engine = LocalEngine(2)
+    marked = f"import os, sys; sys.exit(0 if os.environ['{MARK}'] == '{tmp_path.name}' else 3)"
+    engine.submit(run_of(tmp_path, "passes", f"import torch; {marked}"))
+    engine.submit(run_of(tmp_path, "fails", "import torch\nprint(unknown)\n"))
+    engine.submit(run_of(tmp_path, "hangs", f"import torch, time; {SLEEPS.format(300)}", timeout=12.0))
+    engine.submit(Work("misused", (*RUN, "run", "absent.py"), tmp_path, tmp_path / "misused.log", 60.0))
+    found = all_of(engine, 4)
+    codes = {name: done.code for name, done in found.items()}
+    assert codes == {"passes": 1, "fails": 3, "hangs": 130, "misused": 2}
+    assert [name for name, done in found.items() if done.timed_out] == ["hangs"]
+    assert (tmp_path / "hangs" / "report.json").exists()
+    assert "There is no script absent.py" in (tmp_path / "misused.err.log").read_text()
+    engine.submit(run_of(tmp_path, "cut", f"import torch, time; {SLEEPS.format(300)}"))
+    begun(tmp_path, 1)
+    engine.close()
+    assert not left(tmp_path)
+
+
+@pytest.mark.quick
+def test_where_that_process_is_killed_its_runs_go_with_it_and_the_next_have_their_own(tmp_path: Path) -> None:
+    engine = LocalEngine(1)
+    engine.submit(run_of(tmp_path, "first", f"import torch, time; {SLEEPS.format(300)}"))
+    begun(tmp_path, 1)
+    (shared,) = [pid for pid in _pids() if b"triage.cli.many" in _words(pid) and _parent(pid) == os.getpid()]
+    os.kill(shared, signal.SIGKILL)
+    assert all_of(engine, 1)["first"].lost
+    assert not left(tmp_path)
+    engine.submit(run_of(tmp_path, "second", "import torch"))
+    assert all_of(engine, 1)["second"].code == 1
+    engine.close()
 
 
 @pytest.fixture

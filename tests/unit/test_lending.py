@@ -181,13 +181,34 @@ def test_only_a_script_as_a_fresh_interpreter_would_run_it_is_asked_there(tmp_pa
     assert ran == ["fresh 300", "fresh 300"]
 
 
-@pytest.mark.parametrize("settings", [Settings(operation_only=True), Settings()])
-def test_of_a_script_that_is_reduced_only_the_rungs_below_are_asked_there(tmp_path, monkeypatch, settings):
+@pytest.mark.parametrize(
+    ("settings", "there"),
+    [
+        (Settings(), ["uncompiled", "aot_eager_decomp_partition", "changed"]),
+        (Settings(operation_only=True), ["inductor", "uncompiled", "aot_eager_decomp_partition", "changed"]),
+        (SCREEN, ["as it is", "changed"]),
+    ],
+)
+def test_what_is_to_be_told_in_whole_fails_in_a_process_of_its_own(tmp_path, monkeypatch, settings, there):
+    """What should pass is asked in the warm interpreter: rungs below, and texts that may lead round it, with fewer logs."""
     ran = probes(monkeypatch, OutcomeKind.OK, OutcomeKind.EXCEPTION)
     asked = Screening(settings, {ADDRESS: "there"})
-    for rung in (None, "inductor", "uncompiled", "aot_eager_decomp_partition"):
-        asked.run_probe(replace(request_for(tmp_path), rung=rung))
-    assert ran == ["fresh 300", "fresh 300", "warm 60", "warm 60"]
+    request = request_for(tmp_path)
+    requests = {name: replace(request, rung=name) for name in ("inductor", "uncompiled", "aot_eager_decomp_partition")}
+    requests |= {"as it is": replace(request, rung=None)}
+    requests |= {"changed": replace(request, overlay={Path("a.py"): b""}, extra_env={"TORCH_LOGS": "recompiles"})}
+    asked_there = []
+    for name, each in requests.items():
+        asked.run_probe(each)
+        asked_there += [name] if ran[-1] == "warm 60" else []
+    assert sorted(asked_there) == sorted(there)
+
+
+def test_a_wrong_value_there_is_enough_where_only_the_operation_is_looked_for(tmp_path, monkeypatch):
+    ran = probes(monkeypatch, OutcomeKind.WRONG_RESULT, OutcomeKind.OK)
+    asked = Screening(Settings(operation_only=True), {ADDRESS: "there"})
+    asked.run_probe(replace(request_for(tmp_path), rung="inductor"))
+    assert (ran, asked.doubted) == (["warm 60"], False)
 
 
 def test_there_a_rung_below_has_to_pass(tmp_path, monkeypatch):

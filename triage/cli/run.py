@@ -38,7 +38,7 @@ def run(
     operation_only: bool = typer.Option(
         False,
         "--operation-only",
-        help="Where one operation fails alone, stop there: a reproducer is neither made small nor verified.",
+        help="Stop where one operation fails alone, or a text is gone over once: nothing is made smaller or verified.",
     ),
     engine: str = typer.Option(None, metavar="auto|native|repro_after", help="Which reducer (default: auto)."),
     accuracy: str = typer.Option(

@@ -50,7 +50,7 @@ class Problem:
     torch_version: str = ""
     passing: str = UNCOMPILED.name  # backend of the rung below, where it passes
     own_rung: str | None = None  # of the program's own backend, above `rung`, where it was seen to fail the same way
-    operation_only: bool = False  # one that is left alone is all that is asked for
+    operation_only: bool = False  # one that is left alone, or the outline of a text, is all that is asked for
     small: bool = False  # what is wrong is small throughout
     door: bool = False  # it fails in another door of the compiler than torch.compile
     siblings: tuple[SiblingScript, ...] = ()  # known before the reduction
@@ -66,7 +66,7 @@ UNREDUCED = "none"  # the engine of a graph, or a script, that is shown as it is
 class Reduction:
     """The smallest candidate that was judged the same failure. `ops` counts graph operations in `source`.
 
-    `enough`: one operation is left, and nothing else was asked for.
+    `enough`: one operation is left, or a text of which the outline can be seen, and nothing else was asked for.
     """
 
     source: str

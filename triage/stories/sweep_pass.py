@@ -89,7 +89,7 @@ def answer(done: Done, which: Pass, directory: Path, log: Path, before: int) -> 
     facts, error = None, None
     if stamp(directory) != before:
         with contextlib.suppress(TriageError):
-            facts = _facts(directory)
+            facts = _facts(directory, which)
     if facts is None:
         limit = f"it had not ended after {done.seconds:.0f} s" if done.timed_out else None
         error = limit or done.error or _last_words(log.with_suffix(".err.log")) or f"exit status {done.code}"
@@ -98,12 +98,12 @@ def answer(done: Done, which: Pass, directory: Path, log: Path, before: int) -> 
     return Answer(done.code, round(done.seconds, 2), facts, error)
 
 
-def _facts(directory: Path) -> Facts:
+def _facts(directory: Path, which: Pass) -> Facts:
     report = load_report(directory)
     face = face_of(report)
     told = title(report) if report.verdict.symptom is not Symptom.NONE else ""
     facts = facts_of(report, face.signature if face is not None else None, told)
-    if facts.op is not None or not facts.verified or facts.reproducer is None:
+    if facts.op is not None or facts.reproducer is None or not (facts.verified or which is Pass.REPRODUCER):
         return facts
     with contextlib.suppress(OSError):
         source = (directory / facts.reproducer).read_text(encoding="utf-8", errors="replace")

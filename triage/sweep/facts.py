@@ -36,7 +36,7 @@ class Facts:
     rungs: tuple[tuple[str, str], ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
     note: str | None = None
-    outline: Outline = ()  # of the verified reproducer, where no operation is to blame
+    outline: Outline = ()  # of the reproducer, where no operation is to blame
 
     @property
     def fingerprint(self) -> str | None:

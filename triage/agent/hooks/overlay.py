@@ -26,7 +26,7 @@ def install(overlay):
     for path, changed in overlay.items():
         with open(changed, "rb") as file:
             _texts[os.path.realpath(path)] = file.read()
-        _names.add(os.path.basename(path))
+        _names.update((os.path.basename(path), os.path.basename(os.path.realpath(path))))
     loader = importlib.machinery.SourceFileLoader
     get_code, get_data = loader.get_code, loader.get_data
 
@@ -52,6 +52,16 @@ def text_of(path):
         return _texts.get(os.path.realpath(path)) if known else None
     except (TypeError, ValueError):
         return None
+
+
+def script_text(path):
+    """What is run of a script: its changed text, which tracebacks and `inspect` show from then on, or what its file holds."""
+    text = text_of(os.path.realpath(path))
+    if text is not None:
+        _show(path, text)
+        return text
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _show(path, text):
@@ -168,10 +178,7 @@ def run_script(words):
     """Run a changed script as `python SCRIPT ARGS` does; `words` are the script and its arguments."""
     name = words[0]
     path = os.path.join(os.getcwd(), name)  # as Python itself makes it absolute
-    text = text_of(os.path.realpath(path))
-    if text is None:  # the agent could not be installed, and has said so
-        with open(path, "rb") as file:
-            text = file.read()
+    text = script_text(path)  # of the file where the agent could not be installed, and has said so
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.path.dirname(os.path.realpath(path))
     sys.argv[:] = words
@@ -188,6 +195,5 @@ def run_script(words):
         __loader__=importlib.machinery.SourceFileLoader("__main__", path),
         __package__=None,
     )
-    _show(path, text)
     sys.modules["__main__"] = module
     exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)

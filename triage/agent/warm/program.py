@@ -12,7 +12,7 @@ import os
 import sys
 
 from .. import compat, whose
-from ..hooks import hook, told_to_end
+from ..hooks import hook, overlay, told_to_end
 from . import as_main, modules
 from .candidate import become_a_process, reseed
 
@@ -37,8 +37,7 @@ def run(request, out, err):
     sys.argv = [request["script"], *request["args"]]
     sys.path.insert(0, folder)
     before = set(sys.modules)
-    with open(path, "rb") as file:
-        status = as_main.run(file.read(), path, lambda tree: _check_parts(tree, refuse))
+    status = as_main.run(overlay.script_text(path), path, lambda tree: _check_parts(tree, refuse))
     _check_modules(before, folder, refuse)
     return status
 

@@ -143,7 +143,8 @@ class SourceEngine:
             folder = self.target.script.parent if self.target.script else self.target.cwd
             around = Around(folder, self.target.cwd, self.target.stdin, self.include_data, resources.emit)
             learn = partial(self._evidence, problem, limit, resources)
-            return Reducing(bench, valid, learn, known, around, limit.release, files, ending).run()
+            rough = problem.operation_only
+            return Reducing(bench, valid, learn, known, around, limit.release, files, ending, outline_only=rough).run()
         finally:
             routed.close()
 

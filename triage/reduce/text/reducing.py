@@ -83,6 +83,7 @@ class Reducing:
     ending: Callable[[Script], Iterable[Script]] = (
         eager_first  # the final text with what shows its reader what is wrong
     )
+    outline_only: bool = False  # what tells one bug from others is enough: one round, and nothing for a reader
 
     def __post_init__(self) -> None:
         self._use(self.new_bench(""))
@@ -123,7 +124,8 @@ class Reducing:
         if self._course.stopped:
             with contextlib.suppress(StopReductionError):
                 self._search.without_leftovers()
-        self._show_what_is_wrong()
+        if not self.outline_only:
+            self._show_what_is_wrong()
         if self._needed is not None and not self.around.include:
             self._without_data()
 
@@ -143,6 +145,9 @@ class Reducing:
         found = self._without_the_rest(found)
         if list(foreign_imports(found)):
             found = self._without_packages(found, trace)
+        if self.outline_only:
+            self._search.reduce(found, rounds=1)
+            return
         self._minimal = self._search.reduce(found)
         self._without_seeds()
         self._search.polish(lines_of(module.text for module in trace.modules.values()))
@@ -276,6 +281,7 @@ class Reducing:
             seconds=course.seconds(),
             minimal=self._minimal and not course.stopped,  # with its seeds and spellings, which are looked at last
             complete=not course.stopped,
+            enough=self.outline_only and not course.stopped,
             siblings=self._siblings(),
             notes=tuple(self._notes(driver.best.candidate)),
             interrupted=course.interrupted,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 from concurrent.futures import ThreadPoolExecutor
 
 from triage.probe.launch import Cancel, Launch, launch
+from triage.sweep.engines.forked import Forked
 from triage.sweep.engines.interface import Done, Work
 
 
@@ -18,11 +20,12 @@ class LocalEngine:
     def __init__(self, slots: int) -> None:
         self.slots = slots
         self._cancel = Cancel()
+        self._forked = Forked()
         self._pool = ThreadPoolExecutor(slots, thread_name_prefix="sweep")
         self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
 
     def submit(self, work: Work) -> None:
-        self._pool.submit(lambda: self._done.put(run_here(work, self._cancel)))
+        self._pool.submit(lambda: self._done.put(self._run(work)))
 
     def wait(self, seconds: float | None = None) -> Done | None:
         try:
@@ -33,6 +36,15 @@ class LocalEngine:
     def close(self) -> None:
         self._cancel.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
+        self._forked.close()
+
+    def _run(self, work: Work) -> Done:
+        with contextlib.suppress(OSError):
+            work.log.parent.mkdir(parents=True, exist_ok=True)
+            done = self._forked.run(work, self._cancel)
+            if done is not None:
+                return done
+        return run_here(work, self._cancel)
 
 
 def run_here(work: Work, cancel: Cancel | None = None) -> Done:
