@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from triage.cli.result import _facts
 from triage.culprit.operation import with_part
 from triage.culprit.subsystem import shown_of
-from triage.model.report import AblationRow, Culprit, SubsystemSearch
+from triage.model.report import AblationRow, Culprit, ReportVerdict, SubsystemSearch, TriageReport
+from triage.model.stage import Stage, Symptom
 from triage.report.facts import part
 from triage.report.wording import ablation_table
+from triage.stories.run import RunResult
 
 SEARCH = SubsystemSearch(
     names=("post_grad_passes",),
@@ -44,6 +47,13 @@ def test_the_part_is_told_with_the_runs_that_showed_it():
     assert told.startswith("`post_grad_passes`, application 9, `remove_noop_ops`: ")
     assert "with 9 it fails" in told and "`subsystem/before.txt`" in told
     assert part(SubsystemSearch(names=("fusion", "lowerings"))).startswith("`fusion` and `lowerings`: ")
+
+
+def test_the_terminal_names_the_application_too(tmp_path):
+    verdict = ReportVerdict(Symptom.WRONG_RESULT, Stage.INDUCTOR)
+    found = TriageReport({}, ("train.py",), verdict, subsystem=SEARCH)
+    rows = dict(_facts(RunResult(found, tmp_path, 0)))
+    assert rows["part"] == f"post_grad_passes, application 9, remove_noop_ops: {SEARCH.shown_by}"
 
 
 def test_the_search_is_surer_than_the_frames_of_an_error():

@@ -64,6 +64,7 @@ def _facts(done: RunResult) -> Iterator[tuple[str, str]]:
         function_alone,
         line_title,
         modules_alike,
+        part_named,
         workarounds_of_each,
     )
 
@@ -96,7 +97,7 @@ def _facts(done: RunResult) -> Iterator[tuple[str, str]]:
         and part.names
         and (part.application is not None or report.culprit is None or not report.culprit.op)
     ):
-        yield "part", f"{' and '.join(part.names)}: {part.shown_by}"
+        yield "part", f"{part_named(part, str)}: {part.shown_by}"
     made = report.reproducer
     if made is not None:
         count = f"{made.verified_runs}/{max(made.runs, made.verified_runs)}"

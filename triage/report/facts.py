@@ -12,7 +12,7 @@ from triage.model.report import Culprit, SubsystemSearch, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.report.markdown import code, prose
-from triage.report.wording import STAGES, compile_call, function_alone, line_title, modules_alike, plural, regression
+from triage.report.wording import STAGES, compile_call, function_alone, line_title, modules_alike, part_named, plural, regression
 
 
 def facts(report: TriageReport) -> list[tuple[str, str]]:
@@ -124,11 +124,7 @@ def diverging(facts: dict[str, Any]) -> str:
 
 def part(search: SubsystemSearch) -> str:
     """The part that was found, which application of it, and the runs that showed it."""
-    told = " and ".join(code(clip(name, 60)) for name in search.names)
-    if search.application is not None:
-        what = f", {code(clip(search.what, 160))}" if search.what else ""
-        told += f", application {search.application}{what}"
-    graphs = ""
+    told, graphs = part_named(search, code), ""
     if search.before and search.after:
         graphs = f"; the graph before and after it: {code(clip(search.before, 80))}, {code(clip(search.after, 80))}"
     return f"{told}: {prose(clip(search.shown_by, 240))}{graphs}"

@@ -6,7 +6,7 @@ Every text that comes from outside is clipped here, so that what is not a quoted
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -19,6 +19,7 @@ from triage.model.report import (
     LadderRow,
     ReportSignature,
     Reproducer,
+    SubsystemSearch,
     TriageReport,
 )
 from triage.model.stage import Stage
@@ -64,6 +65,15 @@ def operator_check(check: OperatorCheck) -> str:
     if check.note:
         told.append(f"not checked further: {prose(clip(check.note, 160))}")
     return f"{code(clip(check.operator, 80))}{where}{given}: " + ("; ".join(told) or "every test passes")
+
+
+def part_named(search: SubsystemSearch, shown: Callable[[str], str]) -> str:
+    """The part of the compiler, and which application of it: `lowerings, application 2, avg_pool3d`, with each name as `shown`."""
+    told = " and ".join(shown(clip(name, 60)) for name in search.names)
+    if search.application is None:
+        return told
+    what = f", {shown(clip(search.what, 160))}" if search.what else ""
+    return f"{told}, application {search.application}{what}"
 
 
 def modules_alike(culprit: Culprit) -> str:
