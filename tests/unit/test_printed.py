@@ -93,6 +93,23 @@ def test_counts_and_words_that_are_others_from_dynamo_on_are_its_failure(
     assert (walk.settle().stage, walk.conclusion().symptom) == (Stage.DYNAMO, Symptom.WRONG_RESULT)
 
 
+def test_a_line_that_tells_a_time_as_well_is_shown_without_it(begun: Callable[..., Walk]) -> None:
+    told = "iter 0: loss {}, time {}ms"
+    right, wrong = (
+        [told.format(3.75, time) for time in (12.5, 14.5)],
+        [told.format(1.13, time) for time in (61.5, 70.5)],
+    )
+    walk = begun(uncompiled=right, eager=wrong[:1], inductor=wrong[1:])
+    assert compare_printed(walk) == ""
+    assert walk.settle().stage is Stage.DYNAMO
+    shown = walk.start.outcome.exception
+    assert shown is not None
+    assert (
+        shown.message
+        == "it prints `iter 0: loss 1.13, time …` where the uncompiled run prints `iter 0: loss 3.75, time …`"
+    )
+
+
 @pytest.mark.parametrize(
     ("uncompiled", "eager", "inductor", "stage"),
     [
@@ -270,6 +287,11 @@ def test_a_program_that_prints_the_same_is_run_uncompiled_once(begun: Callable[.
     ("one", "other"),
     [
         ("took 0.10 s", "took 9.00 s"),
+        ("epoch 3 took 0.10 s, loss 0.25", "epoch 3 took 9.00 s, loss 0.25"),
+        ("12.5 images per second, loss 0.25", "99.5 images per second, loss 0.25"),
+        ("Elapsed time for epoch 3: 12.5, loss 0.25", "Elapsed time for epoch 3: 99.5, loss 0.25"),
+        ("times: 2.5, 4.5, 6.5", "times: 2.5, 9.5, 6.5"),
+        ("[0.5, 0.3] seconds", "[0.5, 0.7] seconds"),
         ("compile: 0.00", "compile: 3.50"),
         ("12.5 it/s", "99.5 it/s"),
         ("40.5% 2/5 [00:01<00:02, 4.5it/s]", "60.5% 3/5 [00:01<00:02, 4.5it/s]"),
@@ -306,6 +328,12 @@ def test_what_is_measured_counted_or_rounded_is_no_difference(one: str, other: s
         ("tensor(0.5, grad_fn=<MeanBackward0>)", "tensor(0.7, grad_fn=<CompiledFunctionBackward>)"),
         ("[0.5]", "[.75]"),
         ("accuracy 91.5%", "accuracy 62.0%"),
+        ("iter 0: loss 3.75, time 68692.12ms, mfu 1.5%", "iter 0: loss 3.99, time 71234.56ms, mfu 2.5%"),
+        ("step 10 | loss 0.25 | 12.3 ms/step | 1234 tok/s", "step 10 | loss 1.13 | 45.6 ms/step | 99 tok/s"),
+        ("Epoch 1 loss 0.25 time 2.3s", "Epoch 1 loss 1.13 time 4.5s"),
+        ("12.5 images per second, loss 0.25", "99.5 images per second, loss 1.13"),
+        ("{'loss': 0.25, 'epoch_time': 2.3}", "{'loss': 1.13, 'epoch_time': 4.5}"),
+        ("right 91/100 (3.2 s)", "right 62/100 (4.5 s)"),
     ],
 )
 def test_other_results_are(one: str, other: str) -> None:

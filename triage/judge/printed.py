@@ -2,7 +2,7 @@
 their numbers or their words.
 
 A program may raise nothing and still be wrong; what it tells is then all that shows it. Times and what else is another number
-in each run counts for nothing, nor does what rounding may explain, nor what is counted of the compiler.
+in each run counts for nothing (`measured.py`), nor does what rounding may explain, nor what is counted of the compiler.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from triage.judge.judgement import CandidateResult
+from triage.judge.measured import ANY_NUMBER, is_measured, without_measured
 from triage.judge.signature import signature_of
 from triage.model import accuracy
 from triage.model.outcome import Outcome, RaisedException
@@ -34,17 +35,9 @@ _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.\d*|\.\d+)(?:e[-+]?\d+)?|\d+e[-+]?\d+|nan|inf)(?!\w|\.\d)", re.IGNORECASE
 )
 _INTEGER = re.compile(r"(?<![\w.])[-+]?\d+(?![\w.]*\d|\w)")
-_ANY_NUMBER = re.compile(r"[-+]?\.?\d[\w.+-]*|\b(?:nan|inf)\b", re.IGNORECASE)
 # Words in quotes are values, as numbers are: of a list of them it does not tell a line how many there are.
 _QUOTED = re.compile(r"(?<!\w)(?:'[^']*'|\"[^\"]*\")(?!\w)")
 _LIST_OF_WORDS = re.compile(r"\['(?:, ')*\]")
-# Times, rates, sizes and what is counted of the compiler are others in each run, or in each that compiles.
-_MEASURED = re.compile(
-    r"\d ?(?:[mµun]?s|secs?|seconds?|min|minutes?|h|x|[KMGT]i?B|[kMG]?Hz|\w+/s(?:ec)?)\b|0x[0-9a-f]|"
-    r"time|took|elapsed|duration|seconds|latency|speed|faster|slower|throughput|per.second|/s\b|memory|bytes|"
-    r"\bfps\b|\bpid\b|\bdt\b|\beta\b|\bcompile\b|compiling|compilation|recompil|warm.?up",
-    re.IGNORECASE,
-)
 # Of such a line, and of one on standard error, only what has a point is a result: integers and words in it are others where
 # something is compiled, or at another time of the day.
 _OF_COMPILER = re.compile(
@@ -54,6 +47,7 @@ _OF_COMPILER = re.compile(
 )
 
 _CLOCK = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?:T(?=\d))?|(?<![\d:])\d\d?:\d\d:\d\d(?:[.,]\d+)?(?![\d:])")
+_DRAWN = re.compile(r"\d:\d\d<[\d:?]+")  # a progress bar on its way: how far it is hangs on the time
 _NO_LOG = re.compile(r"Warning: |^[A-Z]\d{4} \d\d:|\d%\|")  # warnings, what torch itself logs, progress bars
 # Of a bar that has come to its end, without what it says of time: `loss=0.25` of `9/9 [00:01<00:00, 8.1it/s, loss=0.25]`.
 _END_OF_BAR = re.compile(r"(.*)100%\|[^|]*\|[^\[]*\[[^,\]]*,[^,\]]*, (.+)\]")
@@ -124,13 +118,16 @@ def _line(text: str, *, logged: bool) -> tuple[str, Line] | None:
     numbers_only = logged or _OF_COMPILER.search(_BACKWARD.sub("", text)) is not None
     text = _CLOCK.sub("", text).strip()
     told = _BACKWARD.sub("grad_fn", text)
+    measured = is_measured(told)
+    if measured:
+        text = told = without_measured(told) or ""
     numbers = _NUMBER.findall(told)
-    if _MEASURED.search(told) or (numbers_only and not numbers):
-        return None
     integers = [] if numbers_only else _INTEGER.findall(_NUMBER.sub("", told))
+    if (measured or numbers_only) and not (numbers or integers) or _DRAWN.search(text):
+        return None
     words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", told))
-    shape = "".join(_ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
-    words = "" if numbers_only else "".join(_ANY_NUMBER.sub("#", told).split())
+    shape = "".join(ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
+    words = "" if numbers_only or measured else "".join(ANY_NUMBER.sub("#", told).split())
     return shape, Line(text, tuple(map(float, [*numbers, *integers])), words, len(integers))
 
 
