@@ -13,7 +13,8 @@ GONE = "…"  # in the place of each
 
 ANY_NUMBER = re.compile(r"[-+]?\.?\d[\w.+-]*|\b(?:nan|inf)\b", re.IGNORECASE)
 _UNIT = re.compile(
-    r"[-+]?[\d.]*\d(?:e[-+]?\d+)? ?(?:(?:[mµun]?s|secs?|seconds?|min|minutes?|h|x|[KMGT]i?B|[kMG]?Hz)\b|\w+/s(?:ec)?\b)|0x[0-9a-f]",
+    r"[-+]?[\d.]*\d(?:e[-+]?\d+)? ?(?:[mµun]?s|secs?|seconds?|min|minutes?|h|x|[KMGT]i?B|[kMG]?Hz|\w+/s(?:ec)?)\b|"
+    r"0x[0-9a-f]",
     re.IGNORECASE,
 )
 _WORDS = re.compile(

@@ -123,7 +123,8 @@ def _line(text: str, *, logged: bool) -> tuple[str, Line] | None:
         text = told = without_measured(told) or ""
     numbers = _NUMBER.findall(told)
     integers = [] if numbers_only else _INTEGER.findall(_NUMBER.sub("", told))
-    if (measured or numbers_only) and not (numbers or integers) or _DRAWN.search(text):
+    no_result = (measured or numbers_only) and not (numbers or integers)
+    if no_result or _DRAWN.search(text):
         return None
     words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", told))
     shape = "".join(ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space

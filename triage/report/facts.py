@@ -12,7 +12,16 @@ from triage.model.report import Culprit, SubsystemSearch, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
 from triage.report.markdown import code, prose
-from triage.report.wording import STAGES, compile_call, function_alone, line_title, modules_alike, part_named, plural, regression
+from triage.report.wording import (
+    STAGES,
+    compile_call,
+    function_alone,
+    line_title,
+    modules_alike,
+    part_named,
+    plural,
+    regression,
+)
 
 
 def facts(report: TriageReport) -> list[tuple[str, str]]:

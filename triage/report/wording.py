@@ -68,7 +68,7 @@ def operator_check(check: OperatorCheck) -> str:
 
 
 def part_named(search: SubsystemSearch, shown: Callable[[str], str]) -> str:
-    """The part of the compiler, and which application of it: `lowerings, application 2, avg_pool3d`, with each name as `shown`."""
+    """The part of the compiler, and which application of it, names as `shown`: `lowerings, application 2, avg_pool3d`."""
     told = " and ".join(shown(clip(name, 60)) for name in search.names)
     if search.application is None:
         return told
