@@ -362,6 +362,13 @@ def test_of_what_is_logged_only_numbers_with_a_point_are_results(one: str, other
     assert len(found) == number
 
 
+def test_a_bar_may_be_drawn_on_standard_output_too() -> None:
+    one, other = (f"{BAR.format(value).replace('n=3', f'n={number}')}\n" for value, number in ((0.25, 3), (1.13, 4)))
+    assert [line.numbers for line in lines_of(one).values()] == [(0.25,)]
+    assert len(differing(lines_of(one), lines_of(other))) == 1
+    assert not lines_of("it: 10%|# | 1/9 [00:01<00:09, 8.1it/s, loss=0.25]")
+
+
 def test_a_line_that_one_run_alone_logs_does_not_keep_words_from_being_compared() -> None:
     one, other = lines_of("label cat\n", "rate 0.5\n"), lines_of("label dog\n")
     assert len(differing(one, other)) == 1

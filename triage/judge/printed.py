@@ -82,8 +82,8 @@ def lines_of(printed: str, logged: str = "", written: str = "") -> Lines:
     """
     found: dict[Key, Line] = {}
     counts: dict[str, int] = {}
-    told = [_line(text, logged=False) for text in _stripped(printed)]
-    told += [_line(text, logged=True) for text in _logged(logged)]
+    told = [_line(text, logged=bar) for text, bar in _read(printed)]
+    told += [_line(text, logged=True) for text, bar in _read(logged) if bar or not _NO_LOG.search(text)]
     for shape, line in filter(None, [*told, *map(_in_file, _stripped(written))]):
         counts[shape] = counts.get(shape, 0) + 1
         found[shape, counts[shape]] = line
@@ -101,16 +101,18 @@ def _stripped(text: str) -> Iterator[str]:
     return filter(None, map(str.strip, text.splitlines()))
 
 
-def _logged(text: str) -> Iterator[str]:
-    """The lines that may tell results. How often a progress bar is drawn depends on the time: of each state one."""
+def _read(text: str) -> Iterator[tuple[str, bool]]:
+    """The lines, and whether each is what a progress bar told at its end. How often one is drawn depends on the time: of each
+    state one.
+    """
     drawn: set[str] = set()
     for line in _stripped(text):
         bar = _END_OF_BAR.fullmatch(line)
-        if bar is not None and (told := bar[1] + bar[2]) not in drawn:
+        if bar is None:
+            yield line, False
+        elif (told := bar[1] + bar[2]) not in drawn:
             drawn.add(told)
-            yield told
-        elif not _NO_LOG.search(line):
-            yield line
+            yield told, True
 
 
 def _line(text: str, *, logged: bool) -> tuple[str, Line] | None:
