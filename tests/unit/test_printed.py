@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from walk_machine import RUNGS, Machine, walk_of
 
-from triage.judge.printed import differing, lines_of
+from triage.judge.printed import differing, lines_of, steadied
 from triage.locate.leftovers import AS_IT_IS
 from triage.locate.printed import compare_printed, compare_written, note_of_others, worth_reading, worth_reading_files
 from triage.locate.walk import Walk
@@ -108,6 +108,43 @@ def test_a_line_that_tells_a_time_as_well_is_shown_without_it(begun: Callable[..
         shown.message
         == "it prints `iter 0: loss 1.13, time …` where the uncompiled run prints `iter 0: loss 3.75, time …`"
     )
+
+
+ROW = "  {}  {}  0.{}\n"  # a table: the epoch, the loss, and a time that nothing tells as one
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "stage"),
+    [
+        (["v3 loss 0.25", "v4 loss 0.25"], ["v5 loss 1.13", "v6 loss 1.13"], Stage.DYNAMO),
+        (["run 3 loss 0.25", "run 4 loss 0.25"], ["run 5 loss 0.25", "run 6 loss 0.25"], Stage.NONE),
+        (["a 3.7\n0.5", "a 4.1\n0.5"], ["a 9.5\n1.5", "a 9.5\n1.5"], Stage.DYNAMO),
+        # The time is by chance the same in one of the rows.
+        (
+            [ROW.format(1, 0.25, 53) + ROW.format(2, 0.21, 41), ROW.format(1, 0.25, 53) + ROW.format(2, 0.21, 47)],
+            [ROW.format(1, 0.25, 90) + ROW.format(2, 0.21, 44), ROW.format(1, 0.25, 90) + ROW.format(2, 0.21, 43)],
+            Stage.NONE,
+        ),
+        (
+            [ROW.format(1, 0.25, 53) + ROW.format(2, 0.21, 41), ROW.format(1, 0.25, 55) + ROW.format(2, 0.21, 47)],
+            [ROW.format(1, 0.25, 90) + ROW.format(2, 1.13, 44), ROW.format(1, 0.25, 93) + ROW.format(2, 1.13, 43)],
+            Stage.DYNAMO,
+        ),
+    ],
+)
+def test_a_number_that_is_another_in_each_run_does_not_keep_the_others_of_its_line_from_counting(
+    begun: Callable[..., Walk], right: list[str], wrong: list[str], stage: Stage
+) -> None:
+    walk = begun(uncompiled=right, eager=wrong[:1], inductor=wrong[1:])
+    assert compare_printed(walk) == ""
+    assert walk.settle().stage is stage
+
+
+def test_a_line_that_another_run_has_not_leaves_the_others_of_its_kind() -> None:
+    first = lines_of("x 0.5\nx 0.7\nlate: yes\n")
+    steady = steadied(first, lines_of("x 0.5\nx 0.7\nlate: no\n"))
+    assert differing(steady, lines_of("x 0.5\nx 1.7\nlate: no\n")) == [("x#", 2)]
+    assert not [line for line in steadied(first, lines_of("x 0.5\n")).values() if line.counts]
 
 
 @pytest.mark.parametrize(

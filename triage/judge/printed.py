@@ -70,6 +70,8 @@ class Line(NamedTuple):
     words: str
     integers: int = 0  # how many of the numbers are
     file: str = ""  # that it was written into, by its name
+    unsteady: frozenset[int] = frozenset()  # the places of those that are others in each run (`steadied`)
+    counts: bool = True  # whether anything of it is the same in each
 
 
 Key = tuple[str, int]  # the line without its numbers, and which of those that read so it is
@@ -154,7 +156,36 @@ def differing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
 
 def agreeing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
     """The lines of the first that the other has as well, no number and no word of them another."""
-    return [key for key, line in _beside(one, other).items() if not _line_differs(one[key], line, relative)]
+    beside = _beside(one, other).items()
+    return [key for key, line in beside if one[key].counts and not _line_differs(one[key], line, relative)]
+
+
+def steadied(one: Lines, other: Lines, relative: float = BEYOND) -> Lines:
+    """The lines of the first, with what is another number in the other run as `unsteady`, in each that reads so: an index, the
+    name of a run, a time that nothing tells as one. Lines that it has not, or in other words, do not count any more, nor do those
+    of which no number is left.
+    """
+    beside, unsteady = _beside(one, other), dict[str, set[int]]()
+    off = {key: _places(one[key], line, relative) for key, line in beside.items()}
+    for (shape, _), places in off.items():
+        unsteady.setdefault(shape, set()).update(places or ())
+
+    def steady(key: Key) -> Line:
+        line = one[key]
+        gone = line.unsteady | unsteady.get(key[0], set())
+        left = off.get(key) is not None and (not line.numbers or len(gone) < len(line.numbers))
+        return line._replace(unsteady=gone, counts=line.counts and left)
+
+    return {key: steady(key) for key in one}
+
+
+def _places(one: Line, other: Line, relative: float) -> list[int] | None:
+    """Which numbers are others; none of a set in another order. None where the words are others."""
+    if not _line_differs(one, other, relative):
+        return []
+    if one.words != other.words or len(one.numbers) != len(other.numbers):
+        return None
+    return _off_places(one, other, relative)
 
 
 def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
@@ -181,12 +212,20 @@ def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
 
 def _line_differs(one: Line, other: Line, relative: float) -> bool:
     """Whether a number or a word is another. Words and integers in another order are not: those of a set are, in each process."""
+    if not (one.counts and other.counts):
+        return False
     if one.words != other.words or len(one.numbers) != len(other.numbers):
         return _tokens(one) != _tokens(other)
-    pairs = [_differ(a, b, relative) for a, b in zip(one.numbers, other.numbers, strict=True)]
-    if any(pairs[: len(pairs) - one.integers]):
+    off = _off_places(one, other, relative)
+    if any(place < len(one.numbers) - one.integers for place in off):
         return True
-    return any(pairs) and _tokens(one) != _tokens(other)
+    return bool(off) and _tokens(one) != _tokens(other)
+
+
+def _off_places(one: Line, other: Line, relative: float) -> list[int]:
+    unsteady = one.unsteady | other.unsteady
+    pairs = enumerate(zip(one.numbers, other.numbers, strict=True))
+    return [place for place, (a, b) in pairs if place not in unsteady and _differ(a, b, relative)]
 
 
 def finely_differing(one: Lines, other: Lines) -> list[Key]:
@@ -217,11 +256,12 @@ def _off(one: Line, other: Line) -> list[float]:
 
 def _distances(one: Line, other: Line, relative: float, digits: float) -> list[float]:
     """How far apart each two finite numbers with a point are; nought for less than that, or so many units of a last digit."""
-    found = []
-    for texts in zip(_with_point(one), _with_point(other), strict=False):
+    found, unsteady = [], one.unsteady | other.unsteady
+    for place, texts in enumerate(zip(_with_point(one), _with_point(other), strict=False)):
         a, b = map(float, texts)
         least = max(relative * max(abs(a), abs(b)), digits * max(map(_last_digit, texts)))
-        found.append(abs(a - b) if math.isfinite(a - b) and abs(a - b) > least else 0.0)
+        counts = one.counts and other.counts and place not in unsteady
+        found.append(abs(a - b) if counts and math.isfinite(a - b) and abs(a - b) > least else 0.0)
     return found
 
 
@@ -246,9 +286,16 @@ def _differ(one: float, other: float, relative: float) -> bool:
 
 
 def alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> list[Key]:
-    """Those of the lines that two compiled runs print alike, and otherwise than uncompiled: no time that nothing tells as one."""
+    """Those of the lines that two compiled runs print alike, and otherwise than uncompiled: no time that nothing tells as one.
+
+    What is `unsteady` uncompiled may be another number in each.
+    """
     differs, mine, its = differing(uncompiled, other), _beside(uncompiled, one), _beside(uncompiled, other)
-    return [key for key in keys if key in differs and key in mine and not _line_differs(mine[key], its[key], BEYOND)]
+
+    def is_alike(key: Key) -> bool:
+        return not _line_differs(mine[key]._replace(unsteady=uncompiled[key].unsteady), its[key], BEYOND)
+
+    return [key for key in keys if key in differs and key in mine and is_alike(key)]
 
 
 def words_of(uncompiled: Lines, compiled: Lines, key: Key) -> str:
@@ -291,9 +338,9 @@ def judged_beside(results: Sequence[CandidateResult], uncompiled: CandidateResul
     if not passed or uncompiled.outcome.kind is not OutcomeKind.OK:
         return list(results)
     first, *rest = [results_in(result) for result in passed]
-    keys = differing(right, first)
     for lines in rest:
-        keys = alike(keys, right, first, lines)
+        first = steadied(first, lines)
+    keys = differing(right, first)
     if not keys:
         return list(results)
     words = words_of(right, first, keys[0])

@@ -27,6 +27,7 @@ from triage.judge.printed import (
     has_numbers,
     lines_of,
     otherwise,
+    steadied,
     verb_of,
     words_of,
 )
@@ -162,10 +163,8 @@ def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[P
     if not _passes_uncompiled(walk, 2):
         return ""
     second = read(walk.seen[UNCOMPILED.name][1])
-    keys = {}
-    for measure in MEASURES:
-        steady = agreeing(one, second, measure.repeats)
-        keys[measure] = [key for key in measure.differing(one, mine) if key in steady]
+    steady = {measure: steadied(one, second, measure.repeats) for measure in MEASURES}
+    keys = {measure: measure.differing(steady[measure], mine) for measure in MEASURES}
     if not any(keys.values()):
         return ""
     if dynamo is walk.own_rung or dynamo.name not in walk.seen:
@@ -175,9 +174,11 @@ def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[P
         return ""
     alone = read(probe)
     for measure, its in keys.items():
+        one = steady[measure]
         wrong = measure.alike(its, one, mine, alone)
         if wrong:
             return _blame_dynamo(walk, Told(one, tuple(wrong), words_of(one, mine, wrong[0]), read, measure), mine)
+    one = steady[ROUGH]
     right = [key for key in agreeing(one, alone) if key in keys[ROUGH]]
     if not right:
         return ""

@@ -17,7 +17,7 @@ from pathlib import Path
 from triage.judge.handled import handled, unexpected
 from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import same_failure
-from triage.judge.printed import REPEATS, agreeing, as_wrong, differing, results_in, words_of
+from triage.judge.printed import REPEATS, as_wrong, differing, results_in, steadied, words_of
 from triage.judge.signature import FailureSignature
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
@@ -142,9 +142,8 @@ class PrintedRunner(RunnerView):
         others = differing(right, mine)
         if one.outcome.kind is not OutcomeKind.OK or not others:
             return result
-        steady = agreeing(right, results_in(self._ask(below, cancel)), REPEATS)
-        key = next((key for key in others if key in steady), None)
-        return result if key is None else as_wrong(result, words_of(right, mine, key))
+        others = differing(steadied(right, results_in(self._ask(below, cancel)), REPEATS), mine)
+        return as_wrong(result, words_of(right, mine, others[0])) if others else result
 
 
 class RoutingRunner(RunnerView):
