@@ -122,17 +122,16 @@ def _line(text: str, *, logged: bool) -> tuple[str, Line] | None:
     numbers_only = logged or _OF_COMPILER.search(_BACKWARD.sub("", text)) is not None
     text = _CLOCK.sub("", text).strip()
     told = _BACKWARD.sub("grad_fn", text)
-    measured = is_measured(told)
-    if measured:
+    if is_measured(told):  # what is counted beside a time may hang on it
         text = told = without_measured(told) or ""
+        numbers_only = True
     numbers = _NUMBER.findall(told)
-    integers = [] if numbers_only else _INTEGER.findall(_NUMBER.sub("", told))
-    no_result = (measured or numbers_only) and not (numbers or integers)
-    if no_result or _DRAWN.search(text):
+    if (numbers_only and not numbers) or _DRAWN.search(text):
         return None
+    integers = [] if numbers_only else _INTEGER.findall(_NUMBER.sub("", told))
     words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", told))
     shape = "".join(ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
-    words = "" if numbers_only or measured else "".join(ANY_NUMBER.sub("#", told).split())
+    words = "" if numbers_only else "".join(ANY_NUMBER.sub("#", told).split())
     return shape, Line(text, tuple(map(float, [*numbers, *integers])), words, len(integers))
 
 
