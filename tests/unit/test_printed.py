@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from walk_machine import RUNGS, Machine, walk_of
 
-from triage.judge.printed import differing, lines_of, steadied
+from triage.judge.printed import differing, lines_of, steadied, words_of
 from triage.locate.leftovers import AS_IT_IS
 from triage.locate.printed import compare_printed, compare_written, note_of_others, worth_reading, worth_reading_files
 from triage.locate.walk import Walk
@@ -138,6 +138,16 @@ def test_a_number_that_is_another_in_each_run_does_not_keep_the_others_of_its_li
     walk = begun(uncompiled=right, eager=wrong[:1], inductor=wrong[1:])
     assert compare_printed(walk) == ""
     assert walk.settle().stage is stage
+
+
+def test_what_is_another_number_in_each_run_is_not_shown() -> None:
+    right, again, wrong = (
+        lines_of(f"run {n}: loss {loss} of 7, {n}.5") for n, loss in ((3, 0.25), (4, 0.25), (5, 1.13))
+    )
+    steady = steadied(right, again)
+    (key,) = differing(steady, wrong)
+    told = words_of(steady, wrong, key)
+    assert told == "it prints `run …: loss 1.13 of 7, …` where the uncompiled run prints `run …: loss 0.25 of 7, …`"
 
 
 def test_a_line_that_another_run_has_not_leaves_the_others_of_its_kind() -> None:

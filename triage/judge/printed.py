@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import NamedTuple
 
 from triage.judge.judgement import CandidateResult
-from triage.judge.measured import ANY_NUMBER, is_measured, without_measured
+from triage.judge.measured import ANY_NUMBER, GONE, is_measured, without_measured
 from triage.judge.signature import signature_of
 from triage.model import accuracy
 from triage.model.outcome import Outcome, RaisedException
@@ -300,10 +300,22 @@ def alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> l
 def words_of(uncompiled: Lines, compiled: Lines, key: Key) -> str:
     """What is wrong, by this line of both."""
     lines = (_beside(uncompiled, compiled)[key], uncompiled[key])
-    one, other = (clip(line.text, MOST_WORDS) for line in lines)
+    unsteady = lines[0].unsteady | lines[1].unsteady
+    one, other = (clip(_without_places(line, unsteady), MOST_WORDS) for line in lines)
     does = verb_of(lines[0])
     into = f" into {lines[0].file}" if lines[0].file else ""
     return f"it {does} `{one}` where the uncompiled run {does} `{other}`{into}"
+
+
+def _without_places(line: Line, places: Collection[int]) -> str:
+    """The line with `…` for those of its numbers."""
+    told = _BACKWARD.sub("grad_fn", line.text)
+    found = [match.span() for match in _NUMBER.finditer(told)]
+    found += [match.span() for match in _INTEGER.finditer(_NUMBER.sub(lambda match: " " * len(match[0]), told))]
+    gone = {found[place] for place in places if place < len(found)}
+    for start, end in sorted(gone, reverse=True):
+        told = told[:start] + GONE + told[end:]
+    return told if places else line.text
 
 
 def verb_of(line: Line) -> str:

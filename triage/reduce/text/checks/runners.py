@@ -142,8 +142,9 @@ class PrintedRunner(RunnerView):
         others = differing(right, mine)
         if one.outcome.kind is not OutcomeKind.OK or not others:
             return result
-        others = differing(steadied(right, results_in(self._ask(below, cancel)), REPEATS), mine)
-        return as_wrong(result, words_of(right, mine, others[0])) if others else result
+        steady = steadied(right, results_in(self._ask(below, cancel)), REPEATS)
+        others = differing(steady, mine)
+        return as_wrong(result, words_of(steady, mine, others[0])) if others else result
 
 
 class RoutingRunner(RunnerView):
