@@ -9,7 +9,14 @@ from walk_machine import RUNGS, Machine, walk_of
 
 from triage.judge.printed import differing, lines_of, steadied, words_of
 from triage.locate.leftovers import AS_IT_IS
-from triage.locate.printed import compare_printed, compare_written, note_of_others, worth_reading, worth_reading_files
+from triage.locate.printed import (
+    blame_aot_autograd,
+    compare_printed,
+    compare_written,
+    note_of_others,
+    worth_reading,
+    worth_reading_files,
+)
 from triage.locate.walk import Walk
 from triage.model.outcome import CompileCall
 from triage.model.rungs import AS_IS
@@ -191,7 +198,9 @@ class Writer(Printer):
 
 @pytest.mark.parametrize("eager", ["1.13", "0.25"])
 def test_what_is_written_into_files_is_compared_too(tmp_path: Path, eager: str) -> None:
-    machine = Writer(tmp_path, {**dict.fromkeys(RUNGS, "1.13"), "uncompiled": "0.25", "eager": eager})
+    machine = Writer(
+        tmp_path, {**dict.fromkeys(RUNGS, "1.13"), "uncompiled": "0.25", "eager": eager, "aot_eager": eager}
+    )
     walk = walk_of(tmp_path)(machine, jobs=2)
     walk.first()
     assert compare_printed(walk) == "" and not worth_reading_files(walk)
@@ -259,6 +268,44 @@ def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..
     assert note_of_others(walk, Symptom.WRONG_RESULT).endswith(
         "it prints what the uncompiled run prints."
     )  # told elsewhere
+
+
+class Rounder(Printer):
+    """Prints something else uncompiled where what its functions return is a rounding off."""
+
+    rounded = ""
+
+    def __call__(self, request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        probe = super().__call__(request, cancel)
+        if request.rounds_otherwise and self.rounded:
+            (self.folder / f"{request.name}.{self.stream}.log").write_text(self.rounded)
+        return probe
+
+
+@pytest.mark.parametrize(
+    ("aot", "rounded", "stage"),
+    [
+        ("on: False\n7\n", "", Stage.AOT_AUTOGRAD),
+        ("on: False\n7\n", "on: False\n7\n", Stage.NONE),  # the program makes as much of a rounding
+        (
+            "on: True\n7\n",
+            "",
+            Stage.NONE,
+        ),  # Inductor's alone: its kernels round otherwise, its random numbers are others
+    ],
+)
+def test_what_is_printed_otherwise_from_aot_autograd_on_is_its_failure(
+    tmp_path: Path, aot: str, rounded: str, stage: Stage
+) -> None:
+    right, wrong = "on: True\n7\n", "on: False\n7\n"
+    machine = Rounder(tmp_path, {**{rung: [wrong] for rung in RUNGS}, "uncompiled": [right], "eager": [right]})
+    machine.prints["aot_eager"], machine.rounded = [aot], rounded
+    walk = walk_of(tmp_path)(machine)
+    walk.first()
+    assert compare_printed(walk) == "" and walk.conclusion().symptom is Symptom.NONE
+    blame_aot_autograd(walk)
+    assert walk.settle().stage is stage
+    assert bool(walk.prints_others) == (stage is Stage.NONE)
 
 
 def test_what_there_is_no_time_to_ask_is_told(begun: Callable[..., Walk], monkeypatch: pytest.MonkeyPatch) -> None:

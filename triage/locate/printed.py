@@ -1,7 +1,8 @@
 """What the script prints, logs and writes into files: where nothing fails by itself, the compiled run's beside the uncompiled's.
 
 Graphs are compared with eager one by one, so a graph that Dynamo made wrong agrees with itself. What such a program tells
-shows it: from the `eager` backend on the numbers are others, and that is its failure. Where only a backend above prints others,
+shows it: from the `eager` backend on the numbers are others, and that is its failure; or from `aot_eager` on, which runs
+eager's kernels and draws eager's random numbers, where no rounding explains it. Where only a backend above prints others,
 they may be rounding that grew over many steps, or a random stream of Inductor's own, so nobody is blamed for it; nor for what
 hangs on NumPy's random numbers in a compiled function, which Dynamo draws from torch's stream.
 """
@@ -10,29 +11,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 from triage.judge.printed import (
-    CLOSER,
-    FINELY,
-    REPEATS,
     Key,
     Lines,
     agreeing,
     alike,
-    differing,
-    finely_alike,
-    finely_differing,
     has_numbers,
     lines_of,
-    otherwise,
     steadied,
     verb_of,
     words_of,
 )
-from triage.judge.signature import signature_of
 from triage.locate.leftovers import AS_IT_IS
+from triage.locate.told import MEASURES, ROUGH, Told
 from triage.locate.visits import Visits
 from triage.locate.walk import Walk
 from triage.model.rungs import AS_IS, UNCOMPILED
@@ -51,38 +44,6 @@ _GROWN = (
 MAY_BE = {Symptom.NONE: f"That is a wrong value, or {_GROWN}", Symptom.ROUNDING: f"That is {_GROWN}"}
 NO_TIME = "there was no time to ask whether that hangs on the compiler. With a longer --budget it is asked."
 MORE_RUNS = 2  # compiled, and as many uncompiled: what asking takes beyond the first look
-
-
-class Measure(NamedTuple):
-    """Which lines of two runs differ, how alike two uncompiled ones must be, and which lines two compiled ones tell alike."""
-
-    differing: Callable[[Lines, Lines], list[Key]]
-    repeats: float
-    alike: Callable[[Sequence[Key], Lines, Lines, Lines], list[Key]]
-
-
-ROUGH = Measure(differing, REPEATS, alike)
-MEASURES = (ROUGH, Measure(finely_differing, FINELY / CLOSER, finely_alike))
-
-
-@dataclass(frozen=True)
-class Told:
-    """What the uncompiled script tells, which of its lines are others compiled, and what is said of a run that tells others."""
-
-    lines: Lines
-    keys: tuple[Key, ...]
-    words: str
-    read: Callable[[Probe], Lines]
-    measure: Measure
-
-    def judged(self, probe: Probe) -> Probe:
-        """The probe; it fails with a wrong result where it passed but for what it told."""
-        if probe.outcome.kind is not OutcomeKind.OK or probe.notes.stopped_early or probe.cancelled:
-            return probe
-        if set(self.keys).isdisjoint(self.measure.differing(self.lines, self.read(probe))):
-            return probe
-        outcome = otherwise(probe.outcome, self.words)
-        return replace(probe, outcome=outcome, signature=signature_of(outcome))
 
 
 def worth_reading(walk: Visits) -> bool:
@@ -137,6 +98,7 @@ def _compare_alone(walk: Walk) -> str:
     mine = walk.ask(AS_IT_IS, f"{AS_IS}-alone")
     walk.seen = {walk.own_rung.name: [mine], UNCOMPILED.name: [one]}  # what wrote its files alone
     note = _compare(walk, one, mine, _written) if mine.outcome.kind is OutcomeKind.OK else ""
+    blame_aot_autograd(walk)
     if walk.printed is None:
         walk.seen = before
     return note
@@ -186,6 +148,7 @@ def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[P
     same = alike(right, one, mine, again)
     if not same:
         return ""
+    walk.others = Told(one, tuple(same), words_of(one, mine, same[0]), read, ROUGH)
     does = verb_of(one[same[0]])
     walk.prints_others = (
         f"The script raises nothing, but {words_of(one, mine, same[0])}; with `{dynamo.name}` it {does} what the uncompiled run "
@@ -198,14 +161,43 @@ def _blame_dynamo(walk: Visits, told: Told, mine: Lines) -> str:
     """Take what is told otherwise for the failure, but for what hangs on NumPy's random numbers; a note where all of it does."""
     drawn = told.read(walk.ask(UNCOMPILED, "uncompiled-other-random", other_stream="numpy"))
     steady = agreeing(told.lines, drawn, told.measure.repeats)
-    keys = tuple(key for key in told.keys if key in steady)
+    keys = [key for key in told.keys if key in steady]
     if not keys:
         return f"The script raises nothing, but {told.words}. {NUMPYS}"
-    told = replace(told, keys=keys, words=words_of(told.lines, mine, keys[0]))
+    _take(walk, told, keys, mine)
+    return ""
+
+
+def blame_aot_autograd(walk: Visits) -> None:
+    """Where no graph is wrong by itself: is it from AOTAutograd on that the script prints others? That is its failure then.
+
+    `aot_eager` runs eager's kernels and draws eager's random numbers, so what it prints as the script itself does comes of
+    neither of Inductor's; nor of a rounding that grew, where the uncompiled run rounds otherwise and prints the same.
+    """
+    told, rung = walk.others, next((rung for rung in walk.rungs if rung.stage is Stage.AOT_AUTOGRAD), None)
+    if told is None or rung is None:
+        return
+    if rung.name not in walk.seen:
+        walk.visit([rung])
+    if rung.name not in walk.seen:
+        return
+    mine = told.read(walk.start)
+    keys = alike(told.keys, told.lines, mine, told.read(walk.seen[rung.name][-1]))
+    if keys:
+        rounded = told.read(walk.ask(UNCOMPILED, "uncompiled-rounded-otherwise", rounds_otherwise=True))
+        steady = agreeing(told.lines, rounded, told.measure.repeats)
+        keys = [key for key in keys if key in steady]
+    if keys:
+        walk.prints_others = ""
+        _take(walk, told, keys, mine)
+
+
+def _take(walk: Visits, told: Told, keys: Sequence[Key], mine: Lines) -> None:
+    """Take these lines, which are told otherwise, for the failure."""
+    told = replace(told, keys=tuple(keys), words=words_of(told.lines, mine, keys[0]))
     walk.printed = told.judged
     walk.seen = {name: [told.judged(probe) for probe in probes] for name, probes in walk.seen.items()}
     walk.announce(walk.own_rung, walk.start)
-    return ""
 
 
 def note_of_others(walk: Visits, symptom: Symptom) -> str:

@@ -16,6 +16,7 @@ from triage.locate.conclude import discount, expected_exceptions
 from triage.locate.lateness import SILENT_SECONDS, STILL_FACTOR
 from triage.locate.leftovers import AS_IT_IS, fails_otherwise, looks_alike
 from triage.locate.runs import Runs, ended_facts
+from triage.locate.told import Told
 from triage.model.rungs import AS_IS, LADDER, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel
@@ -38,6 +39,7 @@ class Visits(Runs):
     met: dict[str, Probe] = field(default_factory=dict)  # what rungs met that were run and say nothing for that reason
     idle: dict[str, list[Probe]] = field(default_factory=dict)  # runs that passed and had compiled nothing, by rung
     prints_others: str = ""  # the sentence for it where what is printed is others from a backend above Dynamo on
+    others: Told | None = None  # what that is
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
     first_cut: float | None = None  # seconds that the first run had taken when a budget or an interrupt ended it
     _standby: Standby | None = None  # where the script first calls a compiled function, once it has run as it is

@@ -27,6 +27,9 @@ def compare(found: Findings) -> None:
 
             with found.session.timed("compare"):
                 (rounding_doubts.doubt_silent if wrong is None else rounding_doubts.trace_silent)(found)
+    if not found.walk.start.outcome.failed:
+        with found.session.timed("compare"):
+            printed.blame_aot_autograd(found.walk)
     if not found.session.settings.screen and printed.worth_reading_files(found.walk):
         with found.session.timed("compare"):
             found.notes += filter(None, [printed.compare_written(found.walk)])
