@@ -82,6 +82,7 @@ def test_a_setting_that_mends_the_reproducer_alone_makes_it_doubtful(
     ("stage", "engine", "features"),
     [
         (Stage.DYNAMO, "native", ("torch.func.jacfwd",)),
+        (Stage.AOT_AUTOGRAD, "native", ("torch.func.jacfwd",)),
         (Stage.DYNAMO, "none", ()),  # not reduced: they tell nothing
         (Stage.INDUCTOR, "native", ()),
     ],

@@ -1,7 +1,8 @@
 """What a text uses of torch that is no operation: `torch.func.jvp`, `torch.autograd.Function`, `torch.utils.checkpoint`.
 
 Where Dynamo traces them wrongly no operation is to blame, and these names say more of the failure than any number. So do those
-of NumPy and of Python's library that a function calls, which Dynamo models or replaces: `numpy.cumsum`, `collections.deque`.
+of NumPy and of Python's library that a function calls, which Dynamo models or replaces: `numpy.cumsum`, `collections.deque`;
+those of torch's state that it sets, which the compiler keeps and puts back; and that a class is one of Python's own, made anew.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _FEATURE = re.compile(
 # What Dynamo has of an operation where it is a value (`op = torch.Tensor.__mul__`), not called there.
 _METHOD = re.compile(r"torch\.Tensor\.\w+")
 # Where a function calls them, or they are compiled themselves.
-_MODELLED = re.compile(r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+")
+_MODELLED = re.compile(r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+|torch\.(?:set|use)_\w+")
+_BUILT_IN = frozenset({"bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
 
 
 def features_of(text: str) -> tuple[str, ...]:
@@ -41,7 +43,13 @@ def features_of(text: str) -> tuple[str, ...]:
         modelled = node in called and _MODELLED.fullmatch(name)
         return bool(_FEATURE.fullmatch(name) or modelled or (node in kept and _METHOD.fullmatch(name)))
 
-    return tuple(dict.fromkeys(name for name, node in named if tells(name, node)))
+    return tuple(dict.fromkeys([*_made_anew(tree), *(name for name, node in named if tells(name, node))]))
+
+
+def _made_anew(tree: ast.Module) -> Iterator[str]:
+    """What Python's own types do is known to Dynamo, and not what a class makes of it."""
+    bases = [ast.unparse(base) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases]
+    yield from (f"a subclass of {base}" for base in bases if base in _BUILT_IN)
 
 
 def _called_in_functions(tree: ast.Module) -> set[int]:

@@ -34,7 +34,8 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
     conclusion = found.walk.conclusion()
     # Of a text that was not reduced they tell nothing.
     traced = own_check_alone(found) or conclusion.symptom is Symptom.EXCEPTION
-    of_dynamo = traced and conclusion.stage is Stage.DYNAMO and made.engine != UNREDUCED
+    before_operations = conclusion.stage in (Stage.DYNAMO, Stage.AOT_AUTOGRAD) and made.case == "source"
+    uses = traced and before_operations and made.engine != UNREDUCED
     return Reproducer(
         path="repro.py",
         verified=made.verified,
@@ -52,7 +53,7 @@ def reproducer_facts(found: Findings) -> Reproducer | None:
         same_text=made.same_text,
         runs=made.runs,
         needs=made.needs,
-        features=features_of(made.source) if of_dynamo else (),
+        features=features_of(made.source) if uses else (),
         doubt=made.doubt or _doubt(found) or None,
     )
 
