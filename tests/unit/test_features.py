@@ -27,7 +27,10 @@ from triage.culprit.features import features_of
         ("import numpy as np\ndef f():\n    return np.cumsum(x).astype(np.int8)\nx = np.arange(3)", ("numpy.cumsum",)),
         ("import torch, numpy as np\ntorch.compile(np.cumsum)(np.ones(2))", ("numpy.cumsum",)),
         ("from collections import deque\ndef f(y):\n    z = deque(maxlen=0)\n    z.append(y)", ("collections.deque",)),
-        ("import torch\ndef f():\n    torch.use_deterministic_algorithms(True)", ("torch.use_deterministic_algorithms",)),
+        (
+            "import torch\ndef f():\n    torch.use_deterministic_algorithms(True)",
+            ("torch.use_deterministic_algorithms",),
+        ),
         ("import torch\ntorch.set_default_dtype(torch.float64)", ()),  # what holds for all of it, set before
         ("class Scope(set):\n    pass\nclass Net(torch.nn.Module): pass", ("a subclass of set",)),
         # An operation that is a value, and not called by its name.
