@@ -14,7 +14,9 @@ from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind
 from triage.reduce.graph.candidate import Candidate
 from triage.reduce.printing.printer import Form
+from triage.report.facts import diverging
 from triage.session.clock import Clock
+from triage.stories.accuracy_notes import diverging_facts
 
 META = TensorMeta((4,), (1,), "float32")
 SIGNATURE = FailureSignature(OutcomeKind.WRONG_RESULT, "AssertionError", "wrong", "wrong", (), None)
@@ -71,6 +73,29 @@ def test_what_another_operation_gives_is_not_told_as_its_result() -> None:
     found = asked(GraphCase("dynamo", (GraphInput("x", meta=META),), nodes, ({"ref": "late"},)), WrongWith("relu"))
     assert found.node.name == "guilty"
     assert found.wrong is None  # the first output is that of `early`
+
+
+def overwriting(*views: str) -> GraphCase:
+    """`wrong` is made of `x`, then `x` (or what is a view of `wrong`) is zeroed."""
+    nodes = [GraphNode("wrong", "call_function", "torch.slice_scatter", [{"ref": "x"}, {"ref": "y"}], {}, [META])]
+    last = "wrong" if views else "x"
+    for view in views:
+        nodes.append(GraphNode(view, "call_method", view, [{"ref": last}], {}, [META]))
+        last = view
+    nodes.append(GraphNode("zeroed", "call_method", "zero_", [{"ref": last}], {}, [META], where="a.py:3"))
+    inputs = (GraphInput("x", meta=META), GraphInput("y", meta=META))
+    return GraphCase("dynamo", inputs, tuple(nodes), ({"ref": "wrong"},))
+
+
+def test_what_a_later_operation_overwrites_is_to_blame_by_its_own_name() -> None:
+    found = asked(overwriting(), WrongWith("zero_"))
+    assert (found.node.name, found.before.name, found.place) == ("wrong", "zeroed", 2)
+    assert found.wrong is not None
+
+
+def test_what_an_operation_changes_through_views_is_its_own() -> None:
+    found = asked(overwriting("view", "select"), WrongWith("zero_"))
+    assert found.node.name == "zeroed" and found.before is None
 
 
 def test_the_likely_one_takes_two_questions() -> None:
@@ -138,3 +163,12 @@ def test_no_wrong_number_comes_of_memory_that_is_shared() -> None:
     assert AnyWrongOracle(numbers).judge(both).verdict.value == "same_failure"
     memory = replace(SIGNATURE, wrong=Wrongness("aliasing", "output 0"))
     assert AnyWrongOracle(memory).judge(ended).verdict.value == "same_failure"
+
+
+def test_what_is_overwritten_is_told_with_what_does_so() -> None:
+    facts = diverging_facts(asked(overwriting(), WrongWith("zero_")))
+    assert facts is not None
+    assert diverging(facts) == (
+        "the result of `aten.slice_scatter` is not eager's as soon as operation 2 of 2, `aten.zero_ (a.py:3)`, comes after it "
+        "(2 runs of parts of that graph)"
+    )

@@ -110,6 +110,14 @@ PUSH = WayRound("Decorate `Controller.push` (script.py:13) with `@torch.compiler
             replace(DIES_IN_ITS_VIEW, accuracy={**STRIDES, "item": "gradient of x"}),
             "`aten.put`: decomposition returns strides (2, 1), eager (1, 2) (gradient of x)",
         ),
+        (  # the strides are those of what another operation makes of it
+            replace(DIES_IN_ITS_VIEW, accuracy={**STRIDES, "made_by": "aten.add"}),
+            "[decomp] `aten.put`: other strides than in eager",
+        ),
+        (
+            replace(DIES_IN_ITS_VIEW, accuracy={**STRIDES, "made_by": "aten.put"}),
+            "`aten.put`: decomposition returns strides (2, 1), eager (1, 2)",
+        ),
         (WRONG, "[inductor] `aten.exp`: off by 1.5 compiled, by 3.7e-07 in eager, in 12 of 16 elements"),
         (replace(WRONG, accuracy={**VALUES, "made_by": "aten.mean"}), "[inductor] `aten.exp`: wrong values"),
         (

@@ -17,6 +17,7 @@ from triage.judge.boundary import next_points
 from triage.judge.judgement import RefusedError
 from triage.model import trees
 from triage.model.accuracy import WrongResult
+from triage.model.effects import changed, viewed
 from triage.model.graphcase import GraphCase, GraphNode, SubGraph
 from triage.model.stage import Verdict
 from triage.reduce.graph.candidate import Candidate
@@ -31,7 +32,8 @@ MOST = 24  # questions; bisecting a thousand operations takes ten
 class Diverging:
     """Up to the operation before `node` the values agree, with it they do not. `place` counts from 1.
 
-    `wrong` is what is wrong with its own result, on the program's own values.
+    `wrong` is what is wrong with its own result, on the program's own values. Where the operation `before` which it stands only
+    overwrites that result, which it does not in eager, `place` is where that one stands.
     """
 
     node: GraphNode
@@ -39,6 +41,7 @@ class Diverging:
     operations: int
     questions: int
     wrong: WrongResult | None = None
+    before: GraphNode | None = None
 
 
 def first_diverging(wholes: Iterable[Candidate], likely: Sequence[GraphNode], inquiry: Inquiry) -> Diverging | None:
@@ -115,13 +118,30 @@ class _Prefixes:
 
     def _found(self, place: int) -> Diverging:
         node = self._nodes[self.units[place - 1]]
-        return Diverging(node, place, len(self.units), self._asked, self._wrong_with(node, place))
+        wrong = self._wrong_with(node, place)
+        spoilt = self._spoilt_by(node, place) if wrong is None else None
+        if spoilt is not None:
+            return Diverging(spoilt, place, len(self.units), self._asked, self._wrong_with(spoilt, place), node)
+        return Diverging(node, place, len(self.units), self._asked, wrong)
 
     def _wrong_with(self, node: GraphNode, place: int) -> WrongResult | None:
-        """What is wrong with the result of the operation that this prefix ends with."""
+        """What is wrong with the result of this operation in the prefix."""
         returned = [trees.as_ref(output) for output in self._prefix(place).case.outputs]
         item = f"output {returned.index(node.name)}" if node.name in returned else ""
         return next((wrong for wrong in self._wrongs.get(place, ()) if wrong.item == item), None)
+
+    def _spoilt_by(self, node: GraphNode, place: int) -> GraphNode | None:
+        """The operation whose result is wrong as soon as this one changes, in place, what is no part of it."""
+        targets = {self._memory(name) for name in changed(node)}
+        earlier = [self._nodes[unit] for unit in self.units[: place - 1]]
+        apart = (other for other in earlier if targets and self._memory(other.name) not in targets)
+        return next((other for other in apart if self._wrong_with(other, place) is not None), None)
+
+    def _memory(self, name: str | None) -> str | None:
+        """The value that this one is a view of, by the names of operations; itself, if it is none."""
+        while name in self._nodes and (base := viewed(self._nodes[name])) is not None:
+            name = base
+        return name
 
     def _fails(self, place: int) -> bool:
         return self._judged(place) is Verdict.SAME_FAILURE

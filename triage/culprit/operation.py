@@ -192,7 +192,7 @@ def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: Raise
             return replace(unnamed, subsystem=None, detail=detail)
         return replace(unnamed, op=op, detail=f"it gives the wrong value that the failure comes of; {beside(op)}")
     if clues.diverging is not None and (op := operator_name(clues.diverging)) in targets:
-        detail = f"the first in the program's graph with which values differ; {beside(op)}"
+        detail = f"the first in the program's graph whose values differ; {beside(op)}"
         return replace(unnamed, op=op, detail=detail)
     if clues.first_wrong is not None and (op := operator_name(clues.first_wrong)) in targets:
         return replace(unnamed, op=op, detail=f"the first in the reproducer whose result is wrong; {beside(op)}")

@@ -125,10 +125,12 @@ def _comes_of(facts: dict[str, Any]) -> str:
 
 def diverging(facts: dict[str, Any]) -> str:
     """Where in the program's own graph values go wrong."""
-    return (
-        f"operation {facts['place']} of {facts['operations']}, {code(clip(str(facts['operation']), 200))}, is the first with "
-        f"which compiled and eager differ ({plural(facts['questions'], 'run')} of parts of that graph)"
-    )
+    operation, asked = code(clip(str(facts["operation"]), 200)), plural(facts["questions"], "run")
+    place, shown = f"operation {facts['place']} of {facts['operations']}", f"({asked} of parts of that graph)"
+    if facts.get("before"):
+        later = code(clip(str(facts["before"]), 200))
+        return f"the result of {operation} is not eager's as soon as {place}, {later}, comes after it {shown}"
+    return f"{place}, {operation}, is the first with which compiled and eager differ {shown}"
 
 
 def part(search: SubsystemSearch) -> str:

@@ -81,7 +81,7 @@ def _tag(report: TriageReport) -> str:
     """`[inductor] `; nothing where the sentence names the part itself."""
     if report.verdict.door:
         return f"[{report.verdict.door}] "
-    if report.verdict.stage not in _TAGS or (_by_decomposition(report) and _fact_of(report)):
+    if report.verdict.stage not in _TAGS or (_by_decomposition(report) and _fact_of_operator(report)):
         return ""
     return f"[{_TAGS[report.verdict.stage]}] "
 
@@ -164,7 +164,7 @@ def _wrong_of(report: TriageReport) -> dict[str, Any]:
 
 def _wrong(report: TriageReport) -> str:
     """How wrong it is: `NaN compiled, not in eager, in 12 of 16 elements`, `decomposition returns strides (6, 1), ...`."""
-    wrong, fact = _wrong_of(report), _fact_of(report)
+    wrong, fact = _wrong_of(report), _fact_of_operator(report)
     if fact:
         who = _DECOMPOSITION if _by_decomposition(report) else "compiled code"
         place = "" if wrong.get("item") == "output 0" else f" ({wrong.get('item')})"
@@ -189,6 +189,12 @@ def _fact_of(report: TriageReport) -> str:
     if not wrong.get("compiled_is") or wrong.get("kind") == "aliasing":
         return ""
     return f"{wrong['kind']} {wrong['compiled_is']}, eager {wrong.get('eager_is')}"
+
+
+def _fact_of_operator(report: TriageReport) -> str:
+    """The same, but where another operation than the one that is named made the result: that fact is none of it."""
+    op = _operator(report)
+    return _fact_of(report) if not op or _wrong_of(report).get("made_by") in (None, op) else ""
 
 
 def _by_decomposition(report: TriageReport) -> bool:

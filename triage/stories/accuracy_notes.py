@@ -83,6 +83,7 @@ def diverging_facts(diverging: Diverging | None) -> dict[str, Any] | None:
         "place": diverging.place,
         "operations": diverging.operations,
         "questions": diverging.questions,
+        "before": first_wrong_words(diverging.before),
         "result": diverging.wrong
         and {"face": diverging.wrong.face(), "wrong": diverging.wrong.wrong, "elements": diverging.wrong.elements},
     }
