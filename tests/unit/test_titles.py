@@ -159,6 +159,14 @@ PUSH = WayRound("Decorate `Controller.push` (script.py:13) with `@torch.compiler
             replace(DYNAMOS, subsystem=SubsystemSearch(("guards",)), ways_round=(PUSH,)),
             "[dynamo] wrong result where a compiled graph is used again (guards), right where Controller.push is not compiled",
         ),
+        (
+            replace(
+                DYNAMOS,
+                ways_round=(PUSH,),
+                conditions=(Condition("the shapes are dynamic", "with dynamic=False it passes"),),
+            ),
+            "[dynamo] wrong result under torch.compile, where the shapes are dynamic",
+        ),
         (replace(DYNAMOS, ways_round=(replace(PUSH, kind="backend"),)), "[dynamo] wrong result under torch.compile"),
         # With any operation, and with some inputs only.
         (LAZY, "[inductor] SIGSEGV while running compiled code, where an input is a lazy zero"),

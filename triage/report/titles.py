@@ -31,7 +31,7 @@ _TAGS = {
 _FRAME = re.compile(r"(?m)^ +File \"([^\"\n]+)\", line \d+, in (\S+)$")
 _DECOMPOSITION = "decomposition"
 _GUARDS = "guards"
-_AN_INPUT = "an input is "
+_AN_INPUT, _SHAPES = "an input is ", "the shapes are "
 
 
 def title(report: TriageReport) -> str:
@@ -100,7 +100,11 @@ def _operator(report: TriageReport) -> str:
 
 def _of_inputs(report: TriageReport) -> str:
     """What an input must be, where no operation is to blame: `, where an input is a lazy zero`; empty where that is not known."""
-    told = (each.condition for each in report.conditions if each.condition.startswith(_AN_INPUT))
+    return _where(report, _AN_INPUT)
+
+
+def _where(report: TriageReport, begins: str) -> str:
+    told = (each.condition for each in report.conditions if each.condition.startswith(begins))
     return next((f", where {each}" for each in told), "")
 
 
@@ -123,9 +127,13 @@ def _what(report: TriageReport) -> str:
 
 
 def _with(report: TriageReport) -> str:
-    """What of torch the verified reproducer still uses; else without which function of the program it is not wrong."""
+    """What of torch the verified reproducer still uses; else what the shapes must be, which says more than a name of the
+    program's; else without which function of the program it is not wrong.
+    """
     if features := _features(report):
         return f" with {features}"
+    if shapes := _where(report, _SHAPES):
+        return shapes
     function = function_to_blame(report)
     return f", right where {function[0]} is not compiled" if function is not None else ""
 
