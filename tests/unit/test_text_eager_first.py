@@ -73,6 +73,7 @@ def test_eager_first_before_another_door(text, line):
 
 def test_a_script_that_calls_the_plain_function_needs_no_more():
     assert list(eager_first(Script("f(x)\nc = torch.compile(f)\nc(x)\n"))) == []
+    assert list(eager_first(Script("c = torch.compile(np.fix)\nassert_close(c(x), np.fix(x))\n"))) == []
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,8 @@ def _before_the_call(script: Script, use: ast.Call) -> Iterator[Script]:
     argument, above = use.args[0], script.parents[use]
     plain = script.source(argument)
     seen = Occurrences(script)
-    if isinstance(argument, ast.Name) and len(seen.reads(plain)) > 1:
+    called = any(script.source(call.func) == plain for call in script.calls)  # `np.fix`
+    if called or (isinstance(argument, ast.Name) and len(seen.reads(plain)) > 1):
         return  # it is used uncompiled already
     name = plain if _is_atom(argument) else f"({plain})"
     if isinstance(above, ast.Call) and above.func is use:
