@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.judge.printed import differing, lines_of
+from triage.judge.printed import Lines, differing, lines_of
 from triage.probe.written import results_written
 
 OLD = 1_000_000.0
@@ -18,6 +18,7 @@ OLD = 1_000_000.0
     [
         ("metrics.json", '{"loss": 0.5, "by": {"class": [1, 2]}}', ["loss: 0.5", "by.class: [1, 2]"]),
         ("all.json", '[{"loss": 0.5}, {"loss": 0.25}]', ["loss: 0.5", "loss: 0.25"]),
+        ("named.json", '{"at": "1.50", "on": "True", "of": "run 3"}', ['at: "1.50"', 'on: "True"', "of: run 3"]),
         ("rows.jsonl", '{"loss": 0.5}\nno JSON\n[1]\n', ["loss: 0.5", "no JSON", "[1]"]),
         ("t.csv", "epoch,loss\n0,0.5\n1,0.25\nodd\n", ["epoch: 0", "loss: 0.5", "epoch: 1", "loss: 0.25", "odd"]),
         ("t.tsv", "0.5\t2\n0.25\t3\n", ["0.5, 2", "0.25, 3"]),
@@ -60,3 +61,12 @@ def test_a_time_in_a_files_name_or_beside_a_value_is_none_of_its_results(tmp_pat
         file.unlink()
     one, other = told
     assert [one[key].text for key in differing(one, other)] == ["loss: 0.5"] and len(one) == 2
+
+
+def test_a_number_in_the_place_of_a_string_is_a_difference(tmp_path: Path) -> None:
+    def told(*values: object) -> Lines:
+        (tmp_path / "history.json").write_text(json.dumps([{"at": value, "loss": 0.5} for value in values]))
+        return lines_of("", "", results_written(tmp_path, OLD))
+
+    assert len(differing(told("2.00", "1.12"), told("2.00", 1.125))) == 1
+    assert differing(told("2.00", "1.12"), told("2.00", "1.125")) == []  # rounding

@@ -114,4 +114,10 @@ def _leaves(tree: Any, name: str = "") -> Iterator[str]:
         for item in tree:
             yield from _leaves(item, name)
     else:
-        yield f"{name}: {tree}" if name else str(tree)
+        told = json.dumps(tree) if isinstance(tree, str) and _reads_as_another(tree) else str(tree)
+        yield f"{name}: {told}" if name else told
+
+
+def _reads_as_another(text: str) -> bool:
+    """Whether a string reads as a number or a constant does: it keeps its quotes, or one would be told for the other."""
+    return _is_number(text) or text in ("True", "False", "None")
