@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from triage.reduce.text.code.script import Script, after_future
 from triage.reduce.text.code.shape import shaped
 from triage.reduce.text.finish.eager_first import eager_first
 from triage.reduce.text.finish.prints import compared_at_the_end
+from triage.reduce.text.leftovers import without_leftovers
 from triage.reduce.text.reducing import Around, Bench, Reducing
 from triage.reduce.text.search import Search
 from triage.reduce.text.starts.texts import KnownFailure, with_text
@@ -139,7 +140,8 @@ class SourceEngine:
             known = KnownFailure(self.seen.calls, self.seen.compiled, rung, self._of_a_call, frames)
             ending: Callable[[Script], Iterable[Script]] = eager_first
             if isinstance(self.compared, PrintedOracle):
-                ending = partial(compared_at_the_end, uncompiled=partial(_uncompiled, routed, shown, self.patience))
+                told = partial(compared_at_the_end, uncompiled=partial(_uncompiled, routed, shown, self.patience))
+                ending = partial(_lightest_first, told)
             folder = self.target.script.parent if self.target.script else self.target.cwd
             around = Around(folder, self.target.cwd, self.target.stdin, self.include_data, resources.emit)
             learn = partial(self._evidence, problem, limit, resources)
@@ -211,6 +213,13 @@ def _uncompiled(runner: RoutingRunner, shown: Callable[[Script], str], patience:
         result = runner.run(shown(Script(text)), rung=UNCOMPILED.name, timeout=patience.seconds())
         return result.printed if result.outcome.kind is OutcomeKind.OK else None
     return None
+
+
+def _lightest_first(ending: Callable[[Script], Iterable[Script]], script: Script) -> Iterator[Script]:
+    """The script with this ending, and before it without what nothing reads any more."""
+    for ended in ending(script):
+        yield from without_leftovers(ended)
+        yield ended
 
 
 def _without(emit: Callable[..., None], *names: str) -> Callable[..., None]:

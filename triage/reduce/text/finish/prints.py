@@ -19,6 +19,7 @@ from triage.reduce.text.code.script import Edit, Script
 
 MOST_VALUES = 24  # more in the list of what is expected is nothing to read
 MOST_TEXT = 400  # characters of it, where words are among them
+MOST_ALONE = 4  # of so many values each is tried by itself, before all of them
 _PERCENT = re.compile(r"%[-+ #0]*[\d.]*([a-zA-Z])")
 _FLOATS = ("e", "f", "g", "%")  # the last letter of the format of a float
 
@@ -32,8 +33,8 @@ def compared_at_the_end(script: Script, uncompiled: Callable[[str], str | None])
     taken = bound_globals(script) | in_functions
     numbered = (f"printed{n}" for n in itertools.count(2))
     name = "printed" if "printed" not in taken else next(name for name in numbered if name not in taken)
-    for told in (_formatted, _printed, _plain):
-        collecting = _collecting(script, name, told)
+    for told, only in _choices(script):
+        collecting = _collecting(script, name, told, only)
         values = _values(uncompiled(f"{collecting}print({name})\n")) if collecting is not None else []
         if collecting is None or not 0 < len(values) <= MOST_VALUES:
             continue
@@ -45,15 +46,31 @@ def compared_at_the_end(script: Script, uncompiled: Callable[[str], str | None])
             yield Script(f"{collecting}assert {name} == {values!r}\n")
 
 
-def _collecting(script: Script, name: str, told: Callable[[ast.Call], list[str]]) -> str | None:
+def _choices(script: Script) -> Iterator[tuple[Callable[[ast.Call], list[str]], int | None]]:
+    """What is told of each `print`, and which of these values alone (None for all): the one that is wrong says it best."""
+    for told in (_formatted, _printed, _plain):
+        count = sum(len(told(call)) for _, call in _prints(script))
+        for only in (*(range(count) if 1 < count <= MOST_ALONE else ()), None):
+            yield told, only
+
+
+def _prints(script: Script) -> Iterator[tuple[ast.Expr, ast.Call]]:
+    """Each statement that prints, with its call."""
+    yield from (
+        (node, node.value) for node in script.nodes if isinstance(node, ast.Expr) and calls(node.value, "print")
+    )
+
+
+def _collecting(
+    script: Script, name: str, told: Callable[[ast.Call], list[str]], only: int | None = None
+) -> str | None:
     """The text in which each `print` that tells values adds them to a list of this name; None where none does."""
     edits: list[Edit] = []
-    for node in script.nodes:
-        call = node.value if isinstance(node, ast.Expr) else None
-        if call is not None and calls(call, "print"):
-            values = told(call)
-            added = f"append({values[0]})" if len(values) == 1 else f"extend([{', '.join(values)}])"
-            edits += [Edit(*script.span(node), f"{name}.{added}")] if values else []
+    number = itertools.count()
+    for node, call in _prints(script):
+        values = [value for value in told(call) if next(number) == only or only is None]
+        added = f"append({values[0]})" if len(values) == 1 else f"extend([{', '.join(values)}])"
+        edits += [Edit(*script.span(node), f"{name}.{added}")] if values else []
     if not edits:
         return None
     first = next(
