@@ -141,6 +141,13 @@ def test_words_are_compared_as_they_are() -> None:
     ]
 
 
+def test_flags_are_compared_as_flags() -> None:
+    said = {"float(": "[1.0]\n", "on()": "[True]\n"}
+    text = "import torch\nprint('on:', on())\n"
+    found = compared_at_the_end(Script(text), lambda text: next(told for word, told in said.items() if word in text))
+    assert [script.text.splitlines()[-1] for script in found] == ["assert printed == [True]"]
+
+
 def test_the_comparison_that_was_added_is_the_failure() -> None:
     def failed(*frames: Frame) -> CandidateResult:
         error = RaisedException("AssertionError", "", frames=frames)

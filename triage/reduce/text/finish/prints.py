@@ -33,11 +33,17 @@ def compared_at_the_end(script: Script, uncompiled: Callable[[str], str | None])
     taken = bound_globals(script) | in_functions
     numbered = (f"printed{n}" for n in itertools.count(2))
     name = "printed" if "printed" not in taken else next(name for name in numbered if name not in taken)
+
+    def told_by(collecting: str | None) -> list[Any]:
+        return _values(uncompiled(f"{collecting}print({name})\n")) if collecting is not None else []
+
     for told, only in _choices(script):
         collecting = _collecting(script, name, told, only)
-        values = _values(uncompiled(f"{collecting}print({name})\n")) if collecting is not None else []
+        values = told_by(collecting)
         if collecting is None or not 0 < len(values) <= MOST_VALUES:
             continue
+        if told is _printed and _are_flags(told_by(_collecting(script, name, _plain, only))):
+            continue  # they are compared as they are
         if told is not _plain and all(_is_finite(value) for value in values):
             near = f"rtol={BEYOND}, atol={NEARLY_NOTHING}"
             numbers = [float(value) for value in values]
@@ -139,6 +145,10 @@ def _values(printed: str | None) -> list[Any]:
     except (IndexError, SyntaxError, ValueError, TypeError):
         return []
     return values if isinstance(values, list) else []
+
+
+def _are_flags(values: list[Any]) -> bool:
+    return bool(values) and all(isinstance(value, bool) for value in values)
 
 
 def _is_finite(value: Any) -> bool:
