@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 import sys
 import threading
 import types
+from typing import ClassVar
 
 import pytest
 
@@ -27,6 +29,19 @@ class Settings:
 class Bare:
     def width(self):
         return 3
+
+
+@dataclasses.dataclass
+class Sizes:
+    width: int = 8
+    heads: int = 2
+    names: list[str] = dataclasses.field(default_factory=list)
+    odd: object = None
+    area: int = dataclasses.field(init=False, default=0)
+
+
+class Wide(Sizes):
+    names: ClassVar = ["w"]  # no field of its own: what makes it is not told
 
 
 def scaled(settings, factor=2):
@@ -265,3 +280,24 @@ def test_an_array_of_numpys_is_that_of_a_tensor(monkeypatch):
     type(array).dtype = "object"
     with pytest.raises(Exception, match="an array of object"):
         speller_of().spell(array)
+
+
+@pytest.mark.parametrize(
+    ("value", "modules", "text"),
+    [
+        (Sizes(16), (), f"<<{__name__}::Sizes>>(width=16)"),  # of a package: what is not the default
+        (Sizes(names=["a"]), (), f"<<{__name__}::Sizes>>(names=['a'])"),
+        (Wide(3, names=["w"]), (), f"<<{__name__}::Wide>>(width=3)"),
+        (Sizes(16), (__name__,), f"<<{__name__}:Sizes>>(width=16, heads=2, names=[], odd=None)"),
+    ],
+)
+def test_an_object_of_a_dataclass_is_made_anew(value, modules, text):
+    assert speller_of(*modules).spell(value) == text
+
+
+def test_a_dataclass_that_cannot_be_found_again_has_its_attributes(monkeypatch):
+    monkeypatch.delattr(sys.modules[__name__], "Sizes")
+    assert speller_of().spell(Sizes_(3)).startswith("types.SimpleNamespace(width=3, ")
+
+
+Sizes_ = Sizes

@@ -227,6 +227,13 @@ def test_a_call_on_what_nothing_names_is_left_out():
     ]
 
 
+def test_what_an_object_of_a_packages_class_is_made_by_is_imported():
+    given = Call(1, "<<__main__:f>>", None, None, "<<some.package::Config>>(width=3)")
+    trace = Trace({"__main__": Module("__main__", "import torch\ndef f(n):\n    return n\n")}, calls=(given,))
+    first = starts(trace, ASKED)[0].text
+    assert "from some.package import Config\n" in first and "(Config(width=3))" in first
+
+
 def test_a_function_around_the_compiled_one_is_called_as_it_is():
     text = (
         "import pytest\nimport torch\n@pytest.mark.slow\ndef test_it(n):\n"

@@ -1,7 +1,8 @@
 """Values of a running program as expressions that make alike ones.
 
 Tensors by shape and dtype (few elements as they are), numbers and strings as they are, objects of the user's classes by how
-they were constructed. A class or function of the user's is written `<<module:name>>`, which the reducer resolves.
+they were constructed. A class or function of the user's is written `<<module:name>>`, which the reducer resolves, a class of
+somebody else's `<<module::name>>`: that is imported.
 """
 
 import collections
@@ -11,7 +12,7 @@ import sys
 import types
 
 from ..compat import gpu
-from . import devices, functions
+from . import devices, fields, functions
 
 ELEMENTS = 8
 NESTED = 0x10  # of a code: it is that of a function within another
@@ -241,10 +242,10 @@ class Speller(object):
         kind = type(value)
         if kind.__module__ == "decimal":
             return '__import__("decimal").%r' % value
-        fields = getattr(kind, "__dataclass_fields__", None)
-        if fields is not None and self._local(kind):
-            given = ["%s=%s" % (n, self.spell(getattr(value, n), depth)) for n, f in fields.items() if f.init]
-            return "%s(%s)" % (self._named(kind), ", ".join(given))
+        if fields.is_found(kind):  # a package's have dozens of fields
+            given = self._listed((), dict(fields.given(value, whole=self._local(kind))), depth)
+            named = self._named(kind) if self._local(kind) else "<<%s::%s>>" % (kind.__module__, kind.__name__)
+            return "%s(%s)" % (named, given)
         if self._local(kind) and (not getattr(value, "__dict__", None) or isinstance(value, _test_case())):
             return "<<%s:%s>>()" % (home(kind.__module__), kind.__name__)
         return self._namespace(value, depth)

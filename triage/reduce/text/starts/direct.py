@@ -22,7 +22,7 @@ from triage.reduce.text.code.nodes import all_arguments, bind_torch, bound_name,
 from triage.reduce.text.code.script import Script
 from triage.reduce.text.watching.evidence import Call
 
-REFERENCE = re.compile(r"<<([\w.]+):(\w+)>>")
+REFERENCE = re.compile(r"<<([\w.]+)(::?)(\w+)>>")
 MOST_CALLS = 12
 MAKERS = ("make", "make_it", "made_anew")
 
@@ -45,13 +45,15 @@ class Spoken:
             yield callee, [given for _, given in calls]
 
 
-def spoken(calls: Sequence[Call], resolve: Callable[[str, str], str | None]) -> Spoken | None:
-    """Calls of one function as text; `resolve(module, name)` names the program's definitions. None where one cannot."""
+def spoken(calls: Sequence[Call], resolve: Callable[[str, str, bool], str | None]) -> Spoken | None:
+    """Calls of one function as text; `resolve(module, name, foreign)` names the program's definitions, and what is somebody
+    else's (`foreign`). None where one cannot.
+    """
     missing: list[str] = []
 
     def named(text: str) -> str:
         def put(found: re.Match[str]) -> str:
-            name = resolve(found.group(1), found.group(2))
+            name = resolve(found.group(1), found.group(3), found.group(2) == "::")
             if name is None:
                 missing.append(found.group(0))
             return name or ""

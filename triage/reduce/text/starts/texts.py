@@ -224,11 +224,11 @@ def _written(
     """These calls as `write` puts them, below the imports that are `given` and those of installed packages."""
     imports = dict(given)
 
-    def resolve(module: str, name: str) -> str | None:
+    def resolve(module: str, name: str, foreign: bool) -> str | None:
         known = trace.modules.get(module)
         if (module, name) in made.names:
             return made.names[module, name]
-        if known is None or known.local:
+        if known.local if known is not None else not foreign:
             return None
         return imports.setdefault(name, f"from {module} import {name}\n") and name
 
