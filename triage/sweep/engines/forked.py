@@ -33,10 +33,12 @@ class Forked:
 
     def run(self, work: Work, cancel: Cancel | None = None) -> Done | None:
         """Run it to its end or its limit; None where it is none of these commands, or the process has gone before."""
-        if work.argv[: len(RUN)] != RUN or self._gone:
+        if work.argv[: len(RUN)] != RUN:
             return None
         ended: Future[dict[str, Any]] = Future()
         with self._starting:
+            if self._gone:
+                return None
             process = self._process = self._process or self._started()
             self._waited[work.name] = ended
         output = [str(work.log), str(work.log.with_suffix(".err.log"))]
