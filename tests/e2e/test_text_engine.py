@@ -14,6 +14,7 @@ from triage.model.stage import OutcomeKind, Stage
 from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.checks.runners import PairedRunner, RoutingRunner
 from triage.session.session import neutral_store
+from triage.sweep.outline import alike, outline_of
 from triage.trial.fresh import verify
 from triage.trial.runner import ForkServerRunner
 
@@ -45,6 +46,9 @@ def test_a_failure_on_the_second_call_keeps_two_calls(tmp_path: Path, runner: Fo
     ended = reduced(place, tmp_path / "out", runner)
     assert ended.fresh.notes.point.calls == 2
     assert code_lines(ended.source) < 15
+    once = reduced(place, tmp_path / "once", runner, operation_only=True)  # where it only is to be told from others
+    assert once.found.enough and once.found.queries < ended.found.queries
+    assert alike(outline_of(once.source), outline_of(ended.source))
 
 
 PACKAGE = {

@@ -53,6 +53,7 @@ def reduced(
     command: tuple[str, ...] = (),
     stage: Stage = Stage.DYNAMO,
     compared: bool = False,
+    operation_only: bool = False,
 ) -> Ended:
     """Reduce `script.py` of this directory (or what the command runs), which fails with Dynamo alone, or its own backend."""
     rung = None if stage is Stage.BACKEND else "eager"
@@ -64,7 +65,8 @@ def reduced(
     oracle: SignatureOracle | FirstComparisonOracle = (
         FirstComparisonOracle() if compared else SignatureOracle(probe.signature)
     )
-    problem = Problem(probe.signature, stage, rung or "inductor", "forward", (), out)
+    rung_of_failure = rung or "inductor"
+    problem = Problem(probe.signature, stage, rung_of_failure, "forward", (), out, operation_only=operation_only)
     notes = probe.notes
     check = is_script_check(probe.outcome)
     seen = FailingRun(probe.outcome, notes.point.calls, notes.compile_calls, check, recompiles=notes.recompiles)
