@@ -232,7 +232,9 @@ class Speller(object):
             return "torch.compile(%s)" % self.spell(original, depth)
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return self._definition(value, depth)
-        foreign = fields.is_found(type(value)) and not self._local(type(value))  # made of the attributes that it has now
+        foreign = fields.is_found(type(value)) and not self._local(
+            type(value)
+        )  # made of the attributes that it has now
         if self.flat and not foreign and not _is_module(value) and getattr(value, "__dict__", None):
             return self._namespace(value, depth)
         if torch is not None and isinstance(value, torch.nn.Module):
