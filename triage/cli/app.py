@@ -113,7 +113,7 @@ def _lose_no_interrupt() -> None:
         # On a busy machine it takes longer to return, and what arrives in it is lost too.
         while _is_running(hook.__code__, main):
             time.sleep(0.01)
-        heard = [each for each in _ending(signal) if callable(signal.getsignal(each))]  # who ignores it is not ended
+        heard = [each for each in ending(signal) if callable(signal.getsignal(each))]  # who ignores it is not ended
         signal.pthread_kill(main, heard[0] if heard else signal.SIGINT)
 
     otherwise = sys.unraisablehook
@@ -135,7 +135,7 @@ def _is_running(code: CodeType, thread: int) -> bool:
     return frame is not None
 
 
-def _ending(signal: ModuleType) -> list[int]:
+def ending(signal: ModuleType) -> list[int]:
     """The signals that end a run, as far as this system has them. A job of a shell in the background ignores the first."""
     return [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -144,7 +144,7 @@ def _end_undisturbed() -> None:
     """One more ctrl-C while the interpreter ends would take the exit status with it."""
     import signal
 
-    for number in _ending(signal):
+    for number in ending(signal):
         signal.signal(number, signal.SIG_IGN)
 
 

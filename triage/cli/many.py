@@ -17,11 +17,13 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from triage.cli.app import ending
+from triage.cli.app import main as triage
+
 # What a run reads at once, and what it reads where it comes to need it: read here it is there for all.
-OURS = ("triage.cli.app", "triage.cli.view", "triage.cli.result", "triage.stories.run", "triage.stories.graph_ladder")
+OURS = ("triage.cli.view", "triage.cli.result", "triage.stories.run", "triage.stories.graph_ladder")
 OTHERS = ("pydantic", "platformdirs", "git")  # the last raises where there is no such program
 POLL_SECONDS = 0.02
-SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 @dataclass
@@ -112,8 +114,8 @@ def _say(facts: dict[str, Any]) -> None:
 def _become(request: dict[str, Any]) -> list[str]:
     """The process of a run: its session, directory, variables and output. Its words."""
     os.setsid()
-    for name in SIGNALS:
-        signal.signal(getattr(signal, name), signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
+    for number in ending(signal):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     taken = [(os.devnull, os.O_RDONLY), *((file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for file in request["output"])]
     for number, (file, how) in enumerate(taken):
         opened = os.open(file, how, 0o666)
@@ -131,12 +133,10 @@ def main() -> None:
     for name in OTHERS:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    for signal_name in SIGNALS:  # a terminal's are for the sweep, which ends its runs
-        signal.signal(getattr(signal, signal_name), signal.SIG_IGN)
+    for number in ending(signal):  # a terminal's are for the sweep, which ends its runs
+        signal.signal(number, signal.SIG_IGN)
     words = Many().serve()
     if words is not None:
-        from triage.cli.app import main as triage
-
         sys.argv[1:] = words
         triage()
 

@@ -232,9 +232,9 @@ class Speller(object):
             return "torch.compile(%s)" % self.spell(original, depth)
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return self._definition(value, depth)
-        foreign = fields.is_found(type(value)) and not self._local(
-            type(value)
-        )  # made of the attributes that it has now
+        kind = type(value)
+        # A package's dataclass, of dozens of fields: it is made of the attributes that it has now.
+        foreign = fields.is_found(kind) and not self._local(kind)
         if self.flat and not foreign and not _is_module(value) and getattr(value, "__dict__", None):
             return self._namespace(value, depth)
         if torch is not None and isinstance(value, torch.nn.Module):
@@ -242,12 +242,11 @@ class Speller(object):
         text = self._known(value)
         if text is not None:
             return text
-        kind = type(value)
         if kind.__module__ == "decimal":
             return '__import__("decimal").%r' % value
-        if fields.is_found(kind):  # a package's have dozens of fields
-            given = self._listed((), dict(fields.given(value, whole=self._local(kind))), depth)
-            named = self._named(kind) if self._local(kind) else "<<%s::%s>>" % (kind.__module__, kind.__name__)
+        if fields.is_found(kind):
+            given = self._listed((), dict(fields.given(value, whole=not foreign)), depth)
+            named = "<<%s::%s>>" % (kind.__module__, kind.__name__) if foreign else self._named(kind)
             return "%s(%s)" % (named, given)
         if self._local(kind) and (not getattr(value, "__dict__", None) or isinstance(value, _test_case())):
             return "<<%s:%s>>()" % (home(kind.__module__), kind.__name__)
