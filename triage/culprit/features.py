@@ -21,8 +21,10 @@ _FEATURE = re.compile(
 )
 # What Dynamo has of an operation where it is a value (`op = torch.Tensor.__mul__`), not called there.
 _METHOD = re.compile(r"torch\.Tensor\.\w+")
-# Where a function calls them, or they are compiled themselves.
-_MODELLED = re.compile(r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+|torch\.(?:set|use)_\w+")
+# Where a function calls them, or they are compiled themselves. The constructors of old are given sizes or data.
+_MODELLED = re.compile(
+    r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+|torch\.(?:set|use)_\w+|torch\.\w*Tensor"
+)
 _BUILT_IN = frozenset({"bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
 
 
