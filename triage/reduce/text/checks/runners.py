@@ -26,6 +26,7 @@ from triage.reduce.text.checks.contract import Contracts
 from triage.reduce.text.checks.left_files import LeftFiles
 from triage.reduce.text.checks.own_process import needs_own_process
 from triage.reduce.text.checks.reached import OwnFailure, with_harmless
+from triage.reduce.text.checks.unwritten import UnwrittenMemory
 from triage.trial.facts import not_run
 from triage.trial.fresh import ONE_THREAD, FreshProcessRunner, run_fresh
 from triage.trial.interface import CandidateRunner
@@ -66,7 +67,7 @@ class PairedRunner(RunnerView):
         self._recompiles = recompiles
         self._files = files or LeftFiles()
         self._decides = False
-        self._contracts = Contracts()
+        self._contracts, self._unwritten = Contracts(), UnwrittenMemory()
         self._warned: frozenset[str] | None = None  # by the first script that was run on the passing rung
 
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
@@ -80,7 +81,10 @@ class PairedRunner(RunnerView):
         return result
 
     def _flaw(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
-        return self._wrong_way(query, result, cancel) or self._contracts.flaw(self._runner, query, cancel)
+        flaw = self._wrong_way(query, result, cancel) or self._contracts.flaw(self._runner, query, cancel)
+        if not flaw and self._unwritten.decides(self._runner, query, cancel):
+            return "it hangs on memory that nobody wrote"
+        return flaw
 
     def _wrong_way(self, query: Query, result: CandidateResult, cancel: Cancel) -> str:
         """Why a candidate that fails the same way is none; empty where it is one."""
@@ -131,6 +135,10 @@ class PrintedRunner(RunnerView):
     Only those that two uncompiled runs print alike count: what is random, or a time, is another in each.
     """
 
+    def __init__(self, runner: CandidateRunner) -> None:
+        super().__init__(runner)
+        self._unwritten = UnwrittenMemory()
+
     def _run_one(self, query: Query, cancel: Cancel) -> CandidateResult:
         result = self._ask(query, cancel)
         mine = results_in(result)
@@ -144,7 +152,13 @@ class PrintedRunner(RunnerView):
             return result
         steady = steadied(right, results_in(self._ask(below, cancel)), REPEATS)
         others = differing(steady, mine)
-        return as_wrong(result, words_of(steady, mine, others[0])) if others else result
+
+        def holds(varied: CandidateResult) -> bool:
+            return bool(differing(steadied(steady, results_in(varied), REPEATS), mine))
+
+        if not others or self._unwritten.decides(self._runner, query, cancel, holds):
+            return result
+        return as_wrong(result, words_of(steady, mine, others[0]))
 
 
 class RoutingRunner(RunnerView):
