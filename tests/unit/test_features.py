@@ -33,6 +33,7 @@ from triage.culprit.features import features_of
         ),
         ("import torch\ntorch.set_default_dtype(torch.float64)", ()),  # what holds for all of it, set before
         ("import torch\ndef f(x):\n    return torch.Tensor(x.size()), x.to(torch.FloatTensor)", ("torch.Tensor",)),
+        ("import random\ndef f():\n    random.seed(0)\n    return random.Random(1).random()", ("random.Random",)),
         ("class Scope(set):\n    pass\nclass Net(torch.nn.Module): pass", ("a subclass of set",)),
         # An operation that is a value, and not called by its name.
         ("import torch\nf = torch.Tensor.__add__\nx = torch.Tensor.add(y, 1)", ("torch.Tensor.__add__",)),

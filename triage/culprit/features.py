@@ -23,7 +23,7 @@ _FEATURE = re.compile(
 _METHOD = re.compile(r"torch\.Tensor\.\w+")
 # Where a function calls them, or they are compiled themselves. The constructors of old are given sizes or data.
 _MODELLED = re.compile(
-    r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+|torch\.(?:set|use)_\w+|torch\.\w*Tensor"
+    r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+|random\.(?!seed)\w+|torch\.(?:set|use)_\w+|torch\.\w*Tensor"
 )
 _BUILT_IN = frozenset({"bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
 
