@@ -44,6 +44,15 @@ def test_a_lower_rung_that_fails_alone_is_no_failure_of_the_script() -> None:
     assert ladder(fails(), OK, OK, OK, OK).stage is Stage.NONE  # compiled it passes where eager raises
 
 
+def test_that_eager_alone_refuses_it_is_told() -> None:
+    refused = fails(RaisedException("RuntimeError", "Expected p_in >= 0 && p_in <= 1 to be true, but got false."))
+    compiled = replace(OK, notes=replace(OK.notes, compile_calls=(CompileCall("inductor", {}),)))
+    assert summary_sentence(ladder(refused, OK, OK, OK, OK), compiled, None, None, refused) == (
+        "The script passes, and fails without torch.compile, with RuntimeError: Expected p_in >= 0 && p_in <= 1 to be true, "
+        "but got false: compiled code may lack a check that eager has."
+    )
+
+
 def test_a_rung_above_the_lowest_failing_one_that_passes_is_told() -> None:
     found = ladder(OK, OK, fails(), OK, fails())
     assert (found.stage, found.settled, found.monotone) == (Stage.AOT_AUTOGRAD, True, False)

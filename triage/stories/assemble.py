@@ -37,6 +37,7 @@ from triage.stories.blamed_place import decomposed_node, diverging_node, line_to
 from triage.stories.captured import guilty_graph, named_line, only_line
 from triage.stories.findings import Findings
 from triage.stories.headline import (
+    refused_by_eager,
     sentence_before_the_first,
     summary_sentence,
     what_fakes_say,
@@ -161,9 +162,8 @@ def _summary(found: Findings, whose: str, first: Probe | None, incomplete: str |
     if first is None:
         sentence = sentence_before_the_first(walk, incomplete)
     else:
-        sentence = summary_sentence(
-            walk.conclusion(), first, incomplete, walk.compared.notes if walk.compared else None
-        )
+        compared = walk.compared.notes if walk.compared else None
+        sentence = summary_sentence(walk.conclusion(), first, incomplete, compared, refused_by_eager(walk))
     return with_headline(whose, sentence) + (what_it_comes_of(found.given_wrong) or what_fakes_say(found.fake_wrong))
 
 

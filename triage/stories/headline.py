@@ -39,11 +39,17 @@ _OWN_FAULTS = {
 
 
 def summary_sentence(
-    conclusion: Conclusion, first: Probe, incomplete: str | None, compared: AgentNotes | None = None
+    conclusion: Conclusion,
+    first: Probe,
+    incomplete: str | None,
+    compared: AgentNotes | None = None,
+    refused: Probe | None = None,
 ) -> str:
-    """What fails, on which rung first, and with what; what was left out where graphs were `compared` with eager."""
+    """What fails, on which rung first, and with what; what was left out where graphs were `compared` with eager. `refused` is
+    the uncompiled run where it alone fails.
+    """
     if conclusion.symptom is Symptom.NONE:
-        return _passes(conclusion, first, incomplete, compared)
+        return _passes(conclusion, first, incomplete, compared, refused)
     face = _face(conclusion)
     if conclusion.door is not None:
         return _door_sentence(conclusion.door, face)
@@ -68,7 +74,20 @@ def summary_sentence(
     return _sentence(f"{good}, {bad}{often}, with {face}")
 
 
-def _passes(conclusion: Conclusion, first: Probe, incomplete: str | None, compared: AgentNotes | None) -> str:
+def refused_by_eager(walk: Walk) -> Probe | None:
+    """The uncompiled run, where it raises: of a script that passes as it is, compiled code may lack a check that eager has."""
+    runs = walk.seen.get(UNCOMPILED.name, [])
+    raised = bool(runs) and all(probe.outcome.kind is OutcomeKind.EXCEPTION for probe in runs)
+    return runs[0] if raised and walk.spoiled is None else None
+
+
+def _passes(
+    conclusion: Conclusion,
+    first: Probe,
+    incomplete: str | None,
+    compared: AgentNotes | None,
+    refused: Probe | None,
+) -> str:
     """Of a script that does not fail."""
     if not first.notes.compile_calls:
         return "The script passes, and it never calls torch.compile."
@@ -79,6 +98,12 @@ def _passes(conclusion: Conclusion, first: Probe, incomplete: str | None, compar
         return (
             f"The script passes, but {which}: what it gives to torch.compile was not called, or there is nothing in it to "
             "compile."
+        )
+    if refused is not None and refused.signature is not None:
+        message = clip(first_words(refused.signature.message), 160).rstrip(".:!")
+        return (
+            f"The script passes{often}, and fails without torch.compile, with "
+            f"{headline(refused.signature.exception_type, message)}: compiled code may lack a check that eager has."
         )
     left_out = not_compared_words(compared)
     if left_out:

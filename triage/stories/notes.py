@@ -30,6 +30,7 @@ from triage.stories.accuracy_notes import (
 )
 from triage.stories.findings import Findings
 from triage.stories.flakiness import flaky_notes, order_notes, other_way_notes, passes_at_first, written_note
+from triage.stories.headline import refused_by_eager
 from triage.stories.spoiled import met_note
 
 RANDOM_NOTE = (
@@ -130,8 +131,11 @@ def _of_torchs_hints(found: Findings, conclusion: Conclusion) -> Told:
 
 
 def _of_the_ladder(found: Findings, conclusion: Conclusion) -> Told:
+    eager_alone = (
+        conclusion.symptom is Symptom.NONE and refused_by_eager(found.walk) is not None
+    )  # as its sentence says
     return [
-        None if conclusion.monotone else NOT_MONOTONE,
+        None if conclusion.monotone or eager_alone else NOT_MONOTONE,
         _of_the_graph(found, conclusion) if found.walk.on_graph else None,
         found.capture_note if conclusion.stage.needs_compiling else None,
     ]
