@@ -120,13 +120,12 @@ def _nudged(torch, rough, shake, func, args, kwargs):
     if schema is None or _is_view(schema) or _is_exact(name, args, kwargs):
         return func(*args, **kwargs)
     mutable = any(written(argument) for argument in schema.arguments)
-    given = args
     if not mutable and torch.Tag.pointwise not in getattr(func, "tags", ()):
         # A sum or a product of matrices adds up in another order: its error is that of the operands, not of the result.
         args = tuple(shake(item) if index < 2 else item for index, item in enumerate(args))
     result = func(*args, **kwargs)
     if not mutable:
-        return func(*given, **kwargs) if _given_back(result, args, kwargs) else _each(torch, result, shake)
+        return _each(torch, result, shake)
     for index, argument in enumerate(schema.arguments):
         value = args[index] if index < len(args) else kwargs.get(argument.name)
         if written(argument) and isinstance(value, torch.Tensor) and is_float(value) and value.numel():
@@ -213,8 +212,6 @@ def surrounded(torch, byte):
         schema = getattr(func, "_schema", None)
         if schema is None or _is_view(schema) or any(written(argument) for argument in schema.arguments):
             return result
-        if _given_back(result, args, kwargs):
-            return result
         return _each(torch, result, lambda tensor: _placed(torch, tensor, byte))
 
     return compat.dispatching(call, whole=True)
@@ -249,14 +246,6 @@ def name_of(func):
 
 def _is_view(schema):
     return any(returned.alias_info is not None and not returned.alias_info.is_write for returned in schema.returns)
-
-
-def _given_back(result, args, kwargs):
-    """Whether a result is memory of an argument: of a dropout that is off, which no schema tells. In inference mode such an
-    operation comes whole; another tensor in its place would take what is written into it later away from the argument.
-    """
-    held = {compat.address_of(tensor) for tensor in compat.tensors_in((args, kwargs))} - {None}
-    return bool(held) and any(compat.address_of(tensor) in held for tensor in compat.tensors_in(result))
 
 
 def written(argument):

@@ -94,6 +94,9 @@ def dispatching(call, whole=False):
 
     A higher-order operator (`flex_attention`, `cond`, `scan`) does not let it into the body. With `whole` it is one operation
     like others; else NotImplementedError says so. Before torch 2.7 torch refuses it.
+
+    In inference mode an operation that is made of others (`dropout`, `pad`, `linear`) comes whole: it is taken apart, as
+    autograd takes it apart elsewhere.
     """
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -103,9 +106,23 @@ def dispatching(call, whole=False):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             if not whole and is_higher_order(func):
                 raise NotImplementedError("the operations in the body of `%s` cannot be looked at one by one" % func)
+            if _is_made_of_others(func):
+                with self:
+                    return func._op_dk(_composite(), *args, **(kwargs or {}))
             return call(func, args, kwargs or {})
 
     return Dispatching()
+
+
+def _is_made_of_others(func):
+    """Whether torch has a kernel of it that calls other operations; not the one in Python, which may be another (`dropout`)."""
+    if not hasattr(func, "_op_dk"):
+        return False
+    return sys.modules["torch"]._C._dispatch_has_kernel_for_dispatch_key(func.name(), _composite())
+
+
+def _composite():
+    return sys.modules["torch"]._C.DispatchKey.CompositeImplicitAutograd
 
 
 def is_higher_order(func):
