@@ -49,6 +49,17 @@ def own_conversion(dtype: str) -> KnownCause:
     )
 
 
+def own_change() -> KnownCause:
+    """A run of the reproducer showed it (`culprit/eager_backward.py`)."""
+    return KnownCause(
+        "changed_before_backward",
+        "The program changes in place what autograd keeps for a backward pass: eager raises the same once `backward()` comes "
+        "through there, as a run of the reproducer showed. The compiler traces that pass ahead of time, and raises it then.",
+        "Call it under `torch.no_grad()` where no backward pass is wanted; else change a copy, or make a new tensor instead.",
+        f"{ISSUES}/104943",
+    )
+
+
 def needs_cache(source: str) -> bool:
     """Whether a function of a reduced script stands under a cache of Python's own: were it not needed, it would have gone."""
     marks = [mark for node in ast.walk(parse(source)) for mark in getattr(node, "decorator_list", ())]

@@ -110,7 +110,14 @@ def assemble(found: Findings) -> TriageReport:
         conditions=found.conditions,
         indifferent=found.indifferent,
         known_cause=cause_of(
-            conclusion, first, mend, own, not_disproved(found.cures, found.no_ways_round), found.conversion, made
+            conclusion,
+            first,
+            mend,
+            own,
+            not_disproved(found.cures, found.no_ways_round),
+            found.conversion,
+            made,
+            changed=found.raised_by_eager,
         ),
         subsystem=found.subsystem,
         reproducer=reproducer,

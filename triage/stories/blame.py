@@ -17,6 +17,7 @@ from pathlib import Path
 from triage.culprit import conditions
 from triage.culprit.ablation import Variant, ablate, cures_of, variants_of_graph, variants_of_text
 from triage.culprit.compiler_parts import AFTER, BEFORE
+from triage.culprit.eager_backward import raised_by_eager_too
 from triage.culprit.fake_results import fake_wrong
 from triage.culprit.first_diverging import first_diverging, in_its_body
 from triage.culprit.first_wrong import FirstWrong, first_wrong
@@ -88,6 +89,8 @@ def blame(
             wrong = _first_wrong(made.graph, made.form, inquiry, runner)
             found.first_wrong, by_sign = wrong or (None, False)
     inquiry = replace(inquiry, budget=share_of(session.clock, made.seconds))
+    if made.case == "graph":
+        found.raised_by_eager = raised_by_eager_too(problem.signature, made.source, inquiry)
     if not hangs and problem.stage is not Stage.BACKEND:
         with session.timed("fakes"):
             found.fake_wrong = fake_wrong(made.source, inquiry)

@@ -106,6 +106,7 @@ class Findings:
     given_wrong: GivenWrong | None = None  # of what is raised: the value of the reproducer that it comes of
     fake_wrong: FakeWrong | None = None  # the operation whose fake result, not eager's, the failure comes of
     conversion: str = ""  # the dtype of the reproducer's only operation, a conversion of what does not fit into that
+    raised_by_eager: bool = False  # it raises what the reproducer raises, in the backward pass that the compiler traces
     notes: list[str] = field(default_factory=list)
     incomplete: str | None = None
     bug: Exception | None = None  # of our own

@@ -17,7 +17,7 @@ from triage.trial.driver import digest
 # What a reduction and the questions about its reproducer fill in.
 _FOUND = words(
     "reproduced ablation workarounds cures spellings conditions indifferent subsystem lowered first_wrong diverging given_wrong "
-    "fake_wrong conversion"
+    "fake_wrong conversion raised_by_eager"
 )
 
 

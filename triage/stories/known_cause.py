@@ -11,6 +11,7 @@ from triage.culprit.own_causes import (
     needs_cache,
     own_branch,
     own_cache,
+    own_change,
     own_conversion,
     own_handler,
     own_unwritten,
@@ -36,12 +37,16 @@ def cause_of(
     cures: Sequence[Setting] = (),
     conversion: str = "",
     made: Reproduced | None = None,
+    *,
+    changed: bool = False,
 ) -> KnownCause | None:
     """Why it is no bug of the compiler, where that is known. What the program's own code is found to break says it better.
 
     `cures` are the settings with which the reproducer passes and the script was not seen to fail; `conversion` is the dtype of
-    one that is undefined, where it comes of that; `made` is the reproducer.
+    one that is undefined, where it comes of that; `made` is the reproducer; `changed`: eager raises it in the backward pass.
     """
+    if changed:
+        return own_change()
     if conversion:
         return own_conversion(conversion)
     if conclusion.own_fault is OwnFault.OWN_BRANCH:
