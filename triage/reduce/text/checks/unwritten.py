@@ -21,7 +21,7 @@ from triage.trial.interface import CandidateRunner
 from triage.trial.pool import Query, ask
 
 _ASKS = re.compile(r"\b(?:new_)?empty(?:_like|_permuted|_strided)?\(|\b[A-Z]?[a-z]*Tensor\(|\.new\(")
-# Names that no script has. No two that follow each other are alike, in any dtype.
+# Names that no script has. No two that follow each other are alike in any dtype, nor in proportion.
 _PRELUDE = """\
 def _triage_vary():
     import torch
@@ -34,7 +34,8 @@ def _triage_vary():
             result = func(*args, **(kwargs or {}))
             if func.__name__.split(".")[0].replace("new_", "").split("_")[0] == "empty":
                 Varied.made += 1
-                result.fill_(1 + Varied.made % (2 if result.dtype is torch.bool else 97))
+                numbers = torch.arange(result.numel(), device=result.device) + Varied.made
+                result.copy_((1 + numbers % (2 if result.dtype is torch.bool else 97)).reshape(result.shape))
             return result
 
     Varied().__enter__()
