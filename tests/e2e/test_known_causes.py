@@ -56,3 +56,12 @@ def test_a_custom_operator_without_a_fake_kernel_is_explained_once(tmp_path: Pat
     report = command.report()
     told = [finding for finding in report["findings"] if finding["explains"]]
     assert len(told) + (report["known_cause"] is not None) == 1, (told, report["known_cause"])
+
+
+def test_what_eager_raises_in_its_backward_pass_is_no_bug_of_the_compiler(tmp_path: Path) -> None:
+    command = Command(tmp_path)
+    command("run", "--out", "out", command.script(programs.CHANGED_BEFORE_BACKWARD), TRIAGE_REPRODUCER_ONLY="0")
+    report = command.report()
+    assert report["known_cause"] is not None, report["verdict"]
+    assert report["known_cause"]["id"] == "changed_before_backward"
+    assert "nothing to report to PyTorch" in (command.out / "report.md").read_text()

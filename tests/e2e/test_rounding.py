@@ -93,3 +93,31 @@ def test_a_backward_pass_that_is_cast_as_the_call_was_is_no_rounding(tmp_path: P
     assert any("backward_pass_autocast" in note for note in found["notes"])
     assert found["reproducer"]["verified"] and found["reproducer"]["ops"] == 1
     assert "@" in (tmp_path / "out" / "repro.py").read_text()
+
+
+REFINED = """
+import torch
+
+
+@torch.compile(backend="aot_eager")
+def refine(estimate, target):
+    view = torch.nn.functional.dropout(estimate, 0.1, training=False)
+    view += 0.5 * (target - view)
+    return view * 2
+
+
+with torch.inference_mode():
+    estimate = torch.ones(4)
+    refine(estimate, torch.zeros(4))
+    assert estimate.max() < 0.9, "not refined"
+"""
+
+
+def test_a_write_that_is_lost_in_inference_mode_is_no_rounding(tmp_path: Path) -> None:
+    """In inference mode a dropout that is off comes whole to what nudges operations, and gives its input back."""
+    command = Command(tmp_path)
+    done = command("run", "--no-reduce", "--out", "out", command.script(REFINED))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = command.report()
+    assert (found["verdict"]["stage"], found["verdict"]["symptom"]) == ("aot_autograd", "wrong_result")
+    assert found["signature"]["wrong"]["kind"] == "mutation"

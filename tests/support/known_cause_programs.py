@@ -198,3 +198,22 @@ def f(x):
 f(torch.ones(4))
 torch.compile(f)(torch.ones(4))
 """
+
+CHANGED_BEFORE_BACKWARD = """
+import torch
+
+
+class Stateful(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = torch.nn.GRUCell(3, 3)
+        self.register_buffer("h", torch.zeros(2, 3))
+
+    def forward(self, x):
+        h = self.cell(x, self.h)
+        self.h.copy_(h.detach())
+        return h
+
+
+print(torch.compile(Stateful(), backend="aot_eager")(torch.ones(2, 3)).sum())
+"""
