@@ -61,6 +61,17 @@ def of(function: Any, *rest: Any) -> Any:
     return torch.fx.GraphModule(torch.nn.Module(), graph)
 
 
+def test_a_dropout_that_is_off_is_left_as_it_is() -> None:
+    for function in (torch.nn.functional.dropout, torch.dropout, torch.ops.aten.native_dropout.default):
+        for rest in ((0.5, False), (0.0, True)):
+            gm = of(function, *rest)
+            assert kept.without_dropout(gm) == 0
+            assert next(node.args[1:] for node in gm.graph.nodes if node.op == "call_function")[-2:] == rest
+    graph = torch.fx.Graph()
+    graph.output(graph.call_function(torch.nn.functional.dropout, (graph.placeholder("x"), 0.5), {"training": False}))
+    assert kept.without_dropout(torch.fx.GraphModule(torch.nn.Module(), graph)) == 0
+
+
 @pytest.mark.skipif(not hasattr(torch.library, "_scoped_library"), reason="torch before 2.3 has no such libraries")
 def test_dropout_is_switched_off_and_functions_of_the_users_are_left_alone() -> None:
     for function in (torch.nn.functional.dropout, torch.dropout, torch.ops.aten.native_dropout.default):

@@ -15,13 +15,13 @@ _PROBABILITY = {"scaled_dot_product_attention": (4, "dropout_p"), "multi_head_at
 
 
 def without_dropout(gm):
-    """Set the probability of every dropout in the graph, and in those nested in it, to 0; tells how many there were."""
+    """Set the probability of every dropout in the graph, and in those nested in it, to 0; tells how many were on."""
     found = 0
     for node in gm.graph.nodes:
         known = node.op == "call_function" and _of_torch(node.target)
         name = getattr(node.target, "__name__", "") if known else ""
         position, keyword = _PROBABILITY.get(name, (1, "p") if "dropout" in name else (None, None))
-        if position is None:
+        if position is None or _is_off(node, position, keyword):
             continue
         if len(node.args) > position:
             node.args = (*node.args[:position], 0.0, *node.args[position + 1 :])
@@ -36,6 +36,15 @@ def without_dropout(gm):
     if found:
         gm.recompile()
     return found
+
+
+def _is_off(node, position, keyword):
+    """Whether it draws nothing as it is: in a model that is evaluated, or with a probability of 0."""
+    probability = node.args[position] if len(node.args) > position else node.kwargs.get(keyword)
+    training = node.kwargs.get("training", node.kwargs.get("train"))
+    if keyword == "p" and len(node.args) > 2:
+        training = node.args[2]
+    return training is False or (isinstance(probability, (int, float)) and probability == 0)
 
 
 def _of_torch(function):
