@@ -27,7 +27,9 @@ REDUCE = {"reduce", "reduce.interface", "reduce.graph.engine", "reduce.printing"
 FAMILIES = {
     f"reduce.text.{name}" for name in ("code", "watching", "starts", "data", "passes", "validity", "checks", "finish")
 }
-RUNNERS = {f"reduce.text.{name}" for name in ("watching.tracing", "checks.contract", "checks.runners")}
+RUNNERS = {
+    f"reduce.text.{name}" for name in ("watching.tracing", "checks.contract", "checks.unwritten", "checks.runners")
+}
 TEXT = FAMILIES | RUNNERS | {f"reduce.text.{name}" for name in ("engine", "reducing", "polish")}
 MAY_IMPORT = {
     "model": set(),
@@ -55,7 +57,9 @@ MAY_IMPORT = {
     "reduce.text.validity": {"model", "judge", "reduce.printing", "reduce.text.code"},
     "reduce.text.checks": {"model", "judge", "reduce.text.code"},
     "reduce.text.checks.contract": TRYING | {"probe", "reduce.text.code"},
-    "reduce.text.checks.runners": TRYING | {"probe", "reduce.text.checks", "reduce.text.checks.contract"},
+    "reduce.text.checks.unwritten": TRYING | {"probe", "reduce.text.code"},
+    "reduce.text.checks.runners": TRYING
+    | {"probe", "reduce.text.checks", "reduce.text.checks.contract", "reduce.text.checks.unwritten"},
     "reduce.text.finish": {"model", "judge", "reduce.text.code"},
     "reduce.text.reducing": TRYING | FAMILIES | {"reduce.text"},
     "reduce.text.polish": TRYING | RUNNERS | {"reduce.text"} | FAMILIES - {"reduce.text.starts", "reduce.text.data"},
