@@ -30,8 +30,9 @@ class Bug:
 
 ROUNDING = "rounding"
 ROUNDED = (
-    "_native_batch_norm_legit", "addcdiv", "addr", "cross", "lerp", "linalg_cross", "log_softmax", "masked_log_softmax",
-    "masked_softmax", "masked_softmin", "nn_functional_batch_norm", "nn_functional_binary_cross_entropy",
+    "_native_batch_norm_legit", "addcdiv", "addr", "cross", "grid_sampler_2d", "lerp", "linalg_cross", "log_softmax", "logit",
+    "masked_log_softmax",
+    "masked_softmax", "masked_softmin", "native_batch_norm", "nn_functional_batch_norm", "nn_functional_binary_cross_entropy",
     "nn_functional_cross_entropy", "nn_functional_grid_sample", "nn_functional_instance_norm",
     "nn_functional_interpolate_linear", "nn_functional_interpolate_trilinear", "nn_functional_softmin", "softmax",
 )  # fmt: skip
@@ -67,7 +68,10 @@ BUGS = (
     ),
     Bug(
         "complex_add",
-        ("op-cholesky_solve-complex64-*-grad", "op-linalg_cholesky*-complex64-*-grad", "op-qr-complex64-*-grad"),
+        tuple(
+            f"op-*{name}-complex64-*-grad"
+            for name in ("cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve", "pinv_hermitian", "qr")
+        ),
         "decomp_partition",
         "Inductor's decomposition of `add` views pairs of floats as complex whatever the strides are",
         190274,
@@ -101,6 +105,20 @@ BUGS = (
         ("op-unravel_index-int64-*-dynamic",),
         "aot_autograd",
         "a size of 2**63 - 1 is infinity to the arithmetic of symbols",
+    ),
+    Bug(
+        "complex_nan",
+        ("op-logaddexp-complex64-*",),
+        "decomp_partition",
+        "a complex constant with a NaN is written into the graph's code as `nanj`",
+        188596,
+    ),
+    Bug(
+        "pinverse_complex",
+        ("op-linalg_pinv-complex64-*", "op-pinverse-complex64-*"),
+        "aot_autograd",
+        "its kernel conjugates lazily, which is lost under any dispatch mode",
+        198118,
     ),
     Bug("adam_step", ("optim-Adam*-float64-*",), "dynamo", "a compiled step counts in float32", 173901),
 )
