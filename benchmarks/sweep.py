@@ -103,7 +103,7 @@ def told(truth: Truth, found: Mapping[str, Any]) -> int:
         if results[name]["fate"] != facts["fate"] or results[name]["stage"] not in facts["stage"].split("|")
     ]
     failing = {name: facts["bug"] for name, facts in truth.items() if facts["fate"] in FAILING}
-    clusters = {name: each["id"] for each in found["clusters"] for name in each["members"]}
+    clusters = {name: each["id"] for each in found["clusters"] for name in each["members"] if name in truth}
     right, joined = pairs(failing), pairs(clusters)
     precision, recall = share(joined & right, joined), share(joined & right, right)
     bugs = [each for each in found["clusters"] if each["known_cause"] is None]
@@ -117,10 +117,8 @@ def told(truth: Truth, found: Mapping[str, Any]) -> int:
     print(f"runs of triage: {found['processes']}, {found['seconds']:.0f} s")
     for line in wrong:
         print(f"wrong: {line}")
-    for pair in sorted(map(sorted, joined - right)):
-        print(f"joined, two bugs: {' and '.join(pair)}")
-    for pair in sorted(map(sorted, right - joined)):
-        print(f"split, one bug: {' and '.join(pair)}")
+    mistakes(joined - right, "joined, two bugs", failing)
+    mistakes(right - joined, "split, one bug", clusters)
     return int(bool(wrong) or joined != right)
 
 
@@ -130,6 +128,15 @@ def pairs(groups: Mapping[str, str]) -> Set[Pair]:
     for name, group in groups.items():
         by_group[group].append(name)
     return {frozenset(pair) for members in by_group.values() for pair in combinations(sorted(members), 2)}
+
+
+def mistakes(wrong: Set[Pair], words: str, groups: Mapping[str, str]) -> None:
+    """One line for all pairs between the same two groups, with one of them."""
+    found = defaultdict(list)
+    for pair in sorted(map(sorted, wrong)):
+        found[" and ".join(sorted(groups.get(name, "none") for name in pair))].append(pair)
+    for between, each in sorted(found.items()):
+        print(f"{words}: {' and '.join(each[0])} ({between}, pairs {len(each)})")
 
 
 def share(part: Set[Pair], whole: Set[Pair]) -> float:

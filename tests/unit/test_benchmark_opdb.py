@@ -9,6 +9,7 @@ import os
 import opdb
 import opdb_forks
 import opdb_text
+import opdb_truth
 import pytest
 import torch
 from opdb_samples import Entry, _forms, _ways
@@ -93,3 +94,17 @@ def test_a_large_tensor_is_drawn(value):
     made = eval(opdb_text.literal(value), {"torch": torch})
     assert made.shape == value.shape
     assert made.dtype == value.dtype
+
+
+def test_what_only_takes_long_does_not_fail():
+    assert opdb.only_slow(FINE)
+    assert not opdb.only_slow("import os\nos.abort()")
+    assert not opdb.only_slow(WRONG)
+
+
+def test_the_truth_is_by_name():
+    truth = opdb_truth.truth_of(
+        ["s/op-polygamma_polygamma_n_2-float64-3-inplace-grad.py", "s/op-addr-bfloat16-2.py", "s/new.py"]
+    )
+    assert [each["bug"] for each in truth.values()] == ["polygamma_in_place", "rounding"]
+    assert [each["fate"] for each in truth.values()] == ["fails", "rounding"]
