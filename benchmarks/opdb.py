@@ -24,7 +24,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from unittest.mock import patch
 
 import torch
 from opdb_forks import ended, in_child, lines, warm_up
@@ -150,8 +149,8 @@ def _look(entry: Entry, skip: list[str], say: Callable[..., None]) -> None:
 
 
 def fails_uncompiled(text: str) -> bool:
-    with patch.object(torch, "compile", lambda model, **_: model):
-        return bool(ended(text))
+    """Only its own `torch.compile` is taken away: `while_loop` compiles by itself, and then refuses what it refuses."""
+    return bool(ended(text.replace("torch.compile(", "(lambda model, **_: model)(")))
 
 
 def only_slow(text: str) -> bool:
