@@ -36,6 +36,7 @@ ROUNDED = (
     "nn_functional_cross_entropy", "nn_functional_grid_sample", "nn_functional_instance_norm",
     "nn_functional_interpolate_linear", "nn_functional_interpolate_trilinear", "nn_functional_softmin", "softmax",
 )  # fmt: skip
+COMPLEX = ("cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve", "pinv_hermitian", "qr")
 BUGS = (
     Bug(
         "rounding",
@@ -68,19 +69,14 @@ BUGS = (
     ),
     Bug(
         "complex_add",
-        tuple(
-            f"op-*{name}-complex64-*-grad"
-            for name in ("cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve", "pinv_hermitian", "qr")
+        (
+            "op-nn_functional_rms_norm-complex64-4-grad",
+            "op-pinverse-complex64-1-grad",
+            *(f"op-*{name}-complex64-*-grad" for name in COMPLEX),
         ),
         "decomp_partition",
         "Inductor's decomposition of `add` views pairs of floats as complex whatever the strides are",
         190274,
-    ),
-    Bug(
-        "empty_strides",
-        ("op-nn_functional_rms_norm-complex64-4-grad",),
-        "decomp_partition",
-        "an empty tensor has other strides than its fake, and the decomposition of `add` views it by those",
     ),
     Bug(
         "while_loop_carry",
@@ -91,7 +87,7 @@ BUGS = (
     Bug(
         "invoke_quant_partition",
         ("hop-invoke_quant_simple-*-grad",),
-        "decomp_partition",
+        "aot_autograd",
         "its gradient cannot be partitioned",
     ),
     Bug(

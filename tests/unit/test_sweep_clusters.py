@@ -16,6 +16,7 @@ from triage.sweep.same_bug import one_bug, shares
 
 LERP = "torch/_decomp/decompositions.py:lerp"
 BUILD = "torch/_inductor/cpp_builder.py:run_compile_cmd"
+VIEW = "torch/_subclasses/fake_tensor.py:_dispatch_impl"
 ALIASING = "torch/_functorch/_aot_autograd/runtime_wrappers.py:merge_view_inputs"
 REFUSED = "torch.compile with aot_autograd does not currently support double backward"
 CHECK = "torch/testing/_comparison.py:assert_close"
@@ -92,6 +93,12 @@ SCREENED = fails(raised(), None, named="torch.lerp", settled=False, stage="none"
             True,
         ),
         (fails(raised(REFUSED, ALIASING), "aten.pow"), fails(raised(REFUSED, ALIASING), "aten.linear"), True),
+        (
+            fails(raised("no view", VIEW), "aten.qr", applied="decomposition of aten.add.Tensor"),
+            fails(raised("no view", VIEW), "aten.cholesky", applied="decomposition of aten.add.Tensor"),
+            False,
+        ),
+        (fails(raised("of torch.bool", VIEW), None), fails(raised("of torch.int64", VIEW), None), True),
         (checked(COUNTING, "1 is not 0"), checked(NOTING, "1 is not {}"), True),
         (checked(STATE, "not close", CHECK), checked(STATE.replace("even", "left"), "not close", CHECK), False),
     ],
@@ -108,6 +115,15 @@ def test_what_is_one_bug(left: Facts, right: Facts, doubted: bool) -> None:
         (fails(raised("build failed", BUILD)), fails(raised("build failed", BUILD), "aten.relu.default")),
         (fails(raised("one", "torch/_inductor/ir.py:a")), fails(raised("two", "torch/_inductor/ir.py:b"))),
         (fails(wrong()), fails(wrong(), "aten.relu.default")),
+        (
+            fails(raised("no view", VIEW), "aten.qr", applied="decomposition of aten.add.Tensor"),
+            fails(raised("no view", VIEW), "aten.cholesky", applied="decomposition of aten.mul.Tensor"),
+        ),
+        (
+            fails(raised("no view", VIEW), "aten.qr", applied="decomposition of aten.add.Tensor"),
+            fails(raised("no stride", VIEW), "aten.cholesky", applied="decomposition of aten.add.Tensor"),
+        ),
+        (fails(raised("of torch.bool", VIEW), None), fails(raised("not of torch.int64", VIEW), None)),
         (fails(raised()), fails(raised(), known_cause="no_compiler")),
         (fails(raised(), own="lowering my::op"), fails(raised())),
         (fails(raised(), own="lowering my::op"), fails(raised(), own="lowering my::other")),

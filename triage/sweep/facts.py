@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from triage.judge.signature import FailureSignature, one_line
-from triage.model.report import KnownCause, TriageReport
+from triage.model.report import KnownCause, SubsystemSearch, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.sweep import Fate
 from triage.sweep.outline import Outline
 
+_OPERATION = re.compile(r"\w+\.\w+\.\w+$")
+
 
 @dataclass(frozen=True)
 class Facts:
-    """`settled`: the stage is known. `named` is the operation that the error itself names, `op` the one to blame."""
+    """`settled`: the stage is known. `named` is the operation that the error itself names, `op` the one to blame; `applied` the
+    part of the compiler, with what it was applied to, without which runs of the reproducer pass.
+    """
 
     fate: Fate
     settled: bool
@@ -26,6 +31,7 @@ class Facts:
     named: str | None = None
     op: str | None = None
     subsystem: str | None = None
+    applied: str | None = None
     known_cause: str | None = None
     explanation: str = ""
     cure: str = ""
@@ -71,6 +77,7 @@ def facts_of(report: TriageReport, signature: FailureSignature | None, title: st
         named=culprit.op if culprit is not None and by_error else None,
         op=culprit.op if culprit is not None else None,
         subsystem=culprit.subsystem if culprit is not None else None,
+        applied=_applied(report.subsystem),
         known_cause=cause.id if cause is not None else None,
         explanation=cause.explanation if cause is not None else "",
         cure=cause.cure if cause is not None else "",
@@ -84,6 +91,13 @@ def facts_of(report: TriageReport, signature: FailureSignature | None, title: st
         ),
         note=report.incomplete_reason if not report.complete else None,
     )
+
+
+def _applied(search: SubsystemSearch | None) -> str | None:
+    """Of an operation only: kernels and patterns have names that many programs share."""
+    if search is None or search.what is None or len(search.names) != 1 or not _OPERATION.match(search.what):
+        return None
+    return f"{search.names[0]} of {search.what}"
 
 
 def _cause(report: TriageReport) -> KnownCause | None:

@@ -60,6 +60,7 @@ _ALIASES = {
     "true_divide": "div",
 }
 _COMPILERS = (Stage.DYNAMO, Stage.AOT_AUTOGRAD, Stage.DECOMP_PARTITION, Stage.INDUCTOR, Stage.BACKEND)
+_DTYPE = re.compile(r"\btorch\.(?:bool|u?int\d+|b?float\d+\w*|complex\d+)\b")
 _LINE = re.compile(r"^.*?:\d+ in ")
 
 
@@ -124,6 +125,8 @@ def one_bug(left: Facts, right: Facts) -> Join | None:
         return None
     if left.own is not None or right.own is not None:
         return _of_own_code(left, right)
+    if left.applied is not None and left.applied == right.applied and (join := _of_one_application(left, right)):
+        return join
     same = same_failure(left.signature, right.signature)
     ops = [plain(facts.op) if facts.op else None for facts in (left, right)]
     if None in ops:
@@ -142,18 +145,37 @@ def _of_own_code(left: Facts, right: Facts) -> Join | None:
     return Join("one function of their own, one error" if same else "one function of their own")
 
 
+def _of_one_application(left: Facts, right: Facts) -> Join | None:
+    """One decomposition, lowering or pass, whatever operation of the program led there: switched off, both pass."""
+    one, other = left.signature, right.signature
+    assert one is not None and other is not None
+    if (one.kind, one.exception_type, one.skeleton) != (other.kind, other.exception_type, other.skeleton):
+        return None  # one that is long is wrong in several ways
+    return Join(f"without the {left.applied} each of them passes")
+
+
 def _without_operation(left: Facts, right: Facts, same: bool) -> Join | None:
     assert left.signature is not None and right.signature is not None
     if _of_a_check(left.signature) and _of_a_check(right.signature) and left.op is None and right.op is None:
         return _of_two_checks(left, right, same)
-    if not same or _of_a_check(left.signature):
+    if _of_a_check(left.signature):
         return None
+    if not same:
+        return _but_for_dtypes(left.signature, right.signature)
     if left.signature.frames:
         doubt = None if _telling(left.signature) else "no operation is known for one of them"
         return Join("one error at one line of torch", doubt)
     if left.op is None and right.op is None and left.subsystem == right.subsystem:
         return Join("they end alike", "neither a line of torch nor an operation is known")
     return None
+
+
+def _but_for_dtypes(one: FailureSignature, other: FailureSignature) -> Join | None:
+    """One refusal, of tensors of two dtypes."""
+    words = [(each.exception_type, each.frames, _DTYPE.sub("torch.dtype", each.skeleton)) for each in (one, other)]
+    if not one.frames or words[0] != words[1]:
+        return None
+    return Join("one error at one line of torch, but for a dtype", "the dtypes differ")
 
 
 def _of_two_operations(left: Facts, right: Facts, same: bool) -> Join | None:
