@@ -119,3 +119,35 @@ def test_tensors_without_a_count_of_changes():
         kept = x.clone()
         assert near(rounding_otherwise(torch, lambda x: x + 1)(x), kept + 1)
         assert torch.equal(x, kept)
+
+
+def test_what_is_added_in_one_operation_is_rounded_by_itself():
+    """Where the sum cancels it is off by far more than a rounding of what is left."""
+    added = torch.rand(100, dtype=torch.bfloat16) + 1
+    divisor = torch.full((100,), 0.5, dtype=torch.bfloat16)
+    for work in (
+        lambda x: torch.addcdiv(x, added, divisor, value=-0.5),
+        lambda x: x.clone().addcmul_(added, divisor, value=-2),
+        lambda x: torch._foreach_addcdiv([x], [added], [divisor], -0.5)[0],
+        lambda x: torch._foreach_lerp([x], [x - added], 1.0)[0],
+    ):
+        assert not work(added).count_nonzero()
+        off = rounding_otherwise(torch, work)(added).abs()
+        assert off.count_nonzero() > 10 and off.max() < 0.02
+
+
+def test_what_is_written_in_one_operation_of_many_tensors():
+    def step(tensors):
+        torch._foreach_addcdiv_(tensors, tensors, tensors, 3.0)
+
+    tensors = [torch.zeros(50) + 2, torch.zeros(3) + 4]
+    rounding_otherwise(torch, step)(tensors)
+    assert near(tensors[0], torch.full((50,), 5.0)) and near(tensors[1], torch.full((3,), 7.0))
+
+
+def test_random_numbers_are_as_they_were_beside_what_is_added():
+    def draw(x):
+        torch.manual_seed(3)
+        return torch.addcmul(x, x, x) * 0 + torch.rand(10)
+
+    assert near(rounding_otherwise(torch, draw)(torch.rand(10)), torch.manual_seed(3) and torch.rand(10))

@@ -8,11 +8,13 @@ import functools
 import inspect
 
 from .. import compat
-from . import modes, randomness
+from . import added, modes, randomness
 
 
 def rounding_otherwise(torch, function):
-    """The function; floating numbers that it returns or writes into its arguments are a few units of the last place off."""
+    """The function; floating numbers that it returns or writes into its arguments are a few units of the last place off, and
+    so is what it adds to others in one operation that rounds once.
+    """
 
     @functools.wraps(function)
     def run(*args, **kwargs):
@@ -21,7 +23,8 @@ def rounding_otherwise(torch, function):
             before = [(tensor, compat.version_of(tensor)) for tensor in given]
         except Exception:  # arguments of a kind that nothing is known of
             return function(*args, **kwargs)
-        result = function(*args, **kwargs)
+        with added.rounded_otherwise(torch):
+            result = function(*args, **kwargs)
         try:
             return _nudged(torch, result, before)
         except Exception:  # a result of such a kind
