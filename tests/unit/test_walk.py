@@ -18,6 +18,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.session.events import Event
+from triage.stories.ladder_rows import ladder_rows
 from triage.stories.spoiled import met_note
 
 
@@ -194,6 +195,54 @@ def test_a_rung_that_really_fails_otherwise_keeps_its_failure(walk: Callable[...
     found = walk(machine, jobs=2)
     assert go(found).stage is Stage.AOT_AUTOGRAD
     assert all(probe.outcome.failed for probe in found.seen["aot_eager"])
+
+
+@pytest.mark.parametrize(
+    ("reached", "raised", "stage"),
+    [
+        (BoundaryPoint(4, 2), error("aot_eager", "another one"), Stage.INDUCTOR),  # a call later
+        (BoundaryPoint(3, 3), error("aot_eager", "another one"), Stage.INDUCTOR),  # in the backward pass of that call
+        (BoundaryPoint(3, 2), error("aot_eager", "another one"), Stage.AOT_AUTOGRAD),  # in that call
+        (BoundaryPoint(2, 3), error("aot_eager", "another one"), Stage.AOT_AUTOGRAD),  # before it
+        (BoundaryPoint(4, 2), error(), Stage.AOT_AUTOGRAD),  # later, but the same
+    ],
+)
+def test_a_rung_that_comes_past_the_failure_and_fails_by_another_passes(
+    walk: Callable[..., Walk], reached: BoundaryPoint, raised: RaisedException, stage: Stage
+) -> None:
+    below = ("aot_eager", "aot_eager_decomp_partition")
+    machine = Machine({"inductor": itertools.repeat(error()), **{name: itertools.repeat(raised) for name in below}})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        return replace(found, notes=replace(found.notes, point=reached)) if request.name in below else found
+
+    found = walk(machine, jobs=2)
+    found.probe = probe
+    assert go(found).stage is stage
+    later = [found.seen[name][0].later for name in below if name in found.seen]
+    assert all((each is not None) is (stage is Stage.INDUCTOR) for each in later)
+    rows = {row.rung: row for row in ladder_rows(found, found.conclusion())}
+    note = "past the point of the failure, it fails by TypeError: another one"
+    assert (rows[below[1]].note == note) is (stage is Stage.INDUCTOR)
+
+
+def test_a_failed_check_of_the_program_leaves_no_point_to_come_past(walk: Callable[..., Walk]) -> None:
+    """What it saw may come of anything before."""
+    other = error("aot_eager", "another one")
+    machine = Machine({"inductor": itertools.repeat(error(phase="uncaught")), "aot_eager": itertools.repeat(other)})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        return (
+            replace(found, notes=replace(found.notes, point=BoundaryPoint(9, 9)))
+            if request.rung == "aot_eager"
+            else found
+        )
+
+    found = walk(machine, jobs=2)
+    found.probe = probe
+    assert go(found).failing is LADDER[2]
 
 
 class Handles(Machine):

@@ -102,7 +102,8 @@ def _probe_ended(facts: dict[str, Any]) -> str | None:
     if facts.get("told_early"):
         return None
     idle = f", {_IDLE}" if facts.get("idle") else ""
-    return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}{idle}"
+    later = f", {_later(facts)}" if facts.get("later") else ""
+    return f"{_run_name(facts)}: {_outcome(facts)} after {facts['seconds']:.1f} s{_telling(facts)}{idle}{later}"
 
 
 def _located(facts: dict[str, Any]) -> str | None:
@@ -182,6 +183,10 @@ def _telling(facts: dict[str, Any]) -> str:
     from triage.judge.signature import headline
 
     return f": {headline(facts['exception'], _first_line(facts.get('message')))}"
+
+
+def _later(facts: dict[str, Any]) -> str:
+    return f"past the point of the failure, where it fails by {facts['later']}"
 
 
 def _first_line(text: str | None) -> str:
@@ -318,6 +323,8 @@ def _cells(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
     )
     if row.get("idle"):
         telling = _IDLE
+    if row.get("later"):
+        telling = _later(row)
     if row.get("on") == "graph":
         telling = f"the captured graph{': ' if telling else ''}{telling}"
     return (

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
 from triage.locate.conclude import discount, expected_exceptions
 from triage.locate.lateness import SILENT_SECONDS, STILL_FACTOR
+from triage.locate.later import passed_it
 from triage.locate.leftovers import AS_IT_IS, fails_otherwise, looks_alike
 from triage.locate.runs import Runs, ended_facts
 from triage.locate.told import Told
@@ -78,7 +79,7 @@ class Visits(Runs):
                     waiting[pool.submit(self._asked, rung, name, stop)] = rung
                 ended, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ended:
-                    rung, probe = waiting.pop(future), future.result()
+                    rung, probe = waiting.pop(future), passed_it(future.result(), self.start, self.stop_after)
                     if probe.cancelled:
                         self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
                         continue
@@ -195,7 +196,7 @@ class Visits(Runs):
             if self.spoiled is not None and (self.spoiled.signature is None or looks_alike(self.spoiled, probe)):
                 self.met[rung.name] = probe
                 continue
-            again = self.ask(rung, f"{probe.name}-alone")
+            again = passed_it(self.ask(rung, f"{probe.name}-alone"), self.start, self.stop_after)
             if again.cancelled:
                 continue
             others = [each for each in self.seen.get(rung.name, []) if each is not probe]

@@ -124,6 +124,7 @@ class Probe:
     cancelled: bool = False
     on: str = "script"  # script | graph
     lent: bool = False  # run in the warm interpreter of a sweep, with few logs
+    later: FailureSignature | None = None  # of a run that passed where the script fails: by what it failed behind that
 
 
 def run_probe(request: ProbeRequest, cancel: Cancel | None = None, start: Start = launch) -> Probe:

@@ -76,6 +76,8 @@ def _row(rung: Rung, probe: Probe, conclusion: Conclusion, runs: int) -> LadderR
     notes = []
     if probe.notes.stopped_early:
         notes.append("stopped once past the point of the failure")
+    if probe.later is not None:
+        notes.append(f"past the point of the failure, it fails by {in_short(probe.later)}")
     if probe.outcome.exception is not None and probe.outcome.exception.swallowed:
         notes.append("the program went on after it")
     if runs > 1:
