@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from triage.culprit.operation import operators_of
-from triage.judge.signature import first_words, headline
+from triage.judge.signature import first_words, headline, in_short
 from triage.locate.conclude import Conclusion
 from triage.locate.graphs_compared import only_unsteady
 from triage.locate.printed import note_of_others
@@ -136,9 +136,20 @@ def _of_the_ladder(found: Findings, conclusion: Conclusion) -> Told:
     )  # as its sentence says
     return [
         None if conclusion.monotone or eager_alone else NOT_MONOTONE,
+        _of_another_failure(found),
         _of_the_graph(found, conclusion) if found.walk.on_graph else None,
         found.capture_note if conclusion.stage.needs_compiling else None,
     ]
+
+
+def _of_another_failure(found: Findings) -> str | None:
+    """What the program fails by once it comes past this failure, on the lowest rung that does."""
+    for rung in found.walk.rungs:
+        later = next((probe.later for probe in found.walk.seen.get(rung.name, ()) if probe.later is not None), None)
+        if later is not None:
+            where = "without torch.compile" if rung is UNCOMPILED else f"with `{rung.name}`"
+            return f"The script has another failure: {where} it comes past this one and fails later by {in_short(later)}."
+    return None
 
 
 def _of_the_graph(found: Findings, conclusion: Conclusion) -> str:

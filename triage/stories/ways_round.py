@@ -244,7 +244,7 @@ class _Trials:
         below, name = self.conclusion.passing, self._below()
         if below is None or name is None or not self.walk.seen.get(below.name):
             return None
-        if below.name in self.walk.failed_besides:
+        if below.name in self.walk.failed_besides or any(probe.later for probe in self.walk.seen[below.name]):
             return None
         change = next(of_backend(program, name), None)
         words = change.words if change is not None else f'Compile with `backend="{name}"`'
