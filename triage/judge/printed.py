@@ -66,12 +66,22 @@ class Line(NamedTuple):
     """A line that was printed, the numbers in it that tell results (integers last), and the rest of it."""
 
     text: str
-    numbers: tuple[float, ...]
+    told: str  # the text, but for what a tensor's `grad_fn` is called
+    spans: tuple[tuple[int, int], ...]  # of the numbers, in that
     words: str
     integers: int = 0  # how many of the numbers are
     file: str = ""  # that it was written into, by its name
     unsteady: frozenset[int] = frozenset()  # the places of those that are others in each run (`steadied`)
     counts: bool = True  # whether anything of it is the same in each
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return tuple(float(self.told[start:end]) for start, end in self.spans)
+
+    @property
+    def points(self) -> int:
+        """How many of the numbers have a point, or an exponent."""
+        return len(self.spans) - self.integers
 
 
 Key = tuple[str, int]  # the line without its numbers, and which of those that read so it is
@@ -125,14 +135,15 @@ def _line(text: str, *, logged: bool) -> tuple[str, Line] | None:
     if is_measured(told):  # what is counted beside a time may hang on it
         text = told = without_measured(told) or ""
         numbers_only = True
-    numbers = _NUMBER.findall(told)
-    if (numbers_only and not numbers) or _DRAWN.search(text):
+    spans = [match.span() for match in _NUMBER.finditer(told)]
+    if (numbers_only and not spans) or _DRAWN.search(text):
         return None
-    integers = [] if numbers_only else _INTEGER.findall(_NUMBER.sub("", told))
+    without = _NUMBER.sub(lambda match: " " * len(match[0]), told)
+    integers = [] if numbers_only else [match.span() for match in _INTEGER.finditer(without)]
     words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", told))
     shape = "".join(ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
     words = "" if numbers_only else "".join(ANY_NUMBER.sub("#", told).split())
-    return shape, Line(text, tuple(map(float, [*numbers, *integers])), words, len(integers))
+    return shape, Line(text, told, (*spans, *integers), words, len(integers))
 
 
 def results_in(run: CandidateResult) -> Lines:
@@ -142,7 +153,7 @@ def results_in(run: CandidateResult) -> Lines:
 
 def has_numbers(lines: Lines) -> bool:
     """Whether there is more than words in what was printed."""
-    return any(line.numbers for line in lines.values())
+    return any(line.spans for line in lines.values())
 
 
 def differing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
@@ -172,19 +183,10 @@ def steadied(one: Lines, other: Lines, relative: float = BEYOND) -> Lines:
     def steady(key: Key) -> Line:
         line = one[key]
         gone = line.unsteady | unsteady.get(key[0], set())
-        left = off.get(key) is not None and (not line.numbers or len(gone) < len(line.numbers))
+        left = off.get(key) is not None and (not line.spans or len(gone) < len(line.spans))
         return line._replace(unsteady=gone, counts=line.counts and left)
 
     return {key: steady(key) for key in one}
-
-
-def _places(one: Line, other: Line, relative: float) -> list[int] | None:
-    """Which numbers are others; none of a set in another order. None where the words are others."""
-    if not _line_differs(one, other, relative):
-        return []
-    if one.words != other.words or len(one.numbers) != len(other.numbers):
-        return None
-    return _off_places(one, other, relative)
 
 
 def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
@@ -197,7 +199,7 @@ def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
     found = {
         key: other[key]
         for key, line in one.items()
-        if key in other and lengths[0][key[0]] == lengths[1][key[0]] and len(line.numbers) == len(other[key].numbers)
+        if key in other and lengths[0][key[0]] == lengths[1][key[0]] and len(line.spans) == len(other[key].spans)
     }
     worded, its_worded = ([(key, line) for key, line in lines.items() if line.words] for lines in (one, other))
     if len(worded) != len(its_worded):
@@ -210,15 +212,18 @@ def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
 
 
 def _line_differs(one: Line, other: Line, relative: float) -> bool:
-    """Whether a number or a word is another. Words and integers in another order are not: those of a set are, in each process."""
+    """Whether a number or a word is another."""
+    return _places(one, other, relative) != []
+
+
+def _places(one: Line, other: Line, relative: float) -> list[int] | None:
+    """Which numbers are others, None where the words are. Nothing of words and integers in another order: a set has its own."""
     if not (one.counts and other.counts):
-        return False
-    if one.words != other.words or len(one.numbers) != len(other.numbers):
-        return _tokens(one) != _tokens(other)
-    off = _off_places(one, other, relative)
-    if any(place < len(one.numbers) - one.integers for place in off):
-        return True
-    return bool(off) and _tokens(one) != _tokens(other)
+        return []
+    alike = one.words == other.words and len(one.spans) == len(other.spans)
+    off = _off_places(one, other, relative) if alike else None
+    may_be_order = off is None or all(place >= one.points for place in off)
+    return [] if may_be_order and _tokens(one) == _tokens(other) else off
 
 
 def _off_places(one: Line, other: Line, relative: float) -> list[int]:
@@ -229,7 +234,11 @@ def _off_places(one: Line, other: Line, relative: float) -> list[int]:
 
 def finely_differing(one: Lines, other: Lines) -> list[Key]:
     """The lines of the first, in their order, that the other has as well, with a number that is off by more than `FINELY`."""
-    return [key for key, line in _beside(one, other).items() if any(_off(one[key], line))]
+    return _finely_off(one, _beside(one, other))
+
+
+def _finely_off(one: Lines, beside: Lines) -> list[Key]:
+    return [key for key, line in beside.items() if any(_off(one[key], line))]
 
 
 def finely_alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> list[Key]:
@@ -238,7 +247,7 @@ def finely_alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Line
     None where that is not so of most lines in which the other is off: each may be so by chance.
     """
     mine, its = _beside(uncompiled, one), _beside(uncompiled, other)
-    off = finely_differing(uncompiled, other)
+    off = _finely_off(uncompiled, its)
 
     def is_alike(key: Key) -> bool:
         far = _off(uncompiled[key], its[key])
@@ -265,7 +274,7 @@ def _distances(one: Line, other: Line, relative: float, digits: float) -> list[f
 
 
 def _with_point(line: Line) -> list[str]:
-    return _NUMBER.findall(_BACKWARD.sub("grad_fn", line.text))
+    return [line.told[start:end] for start, end in line.spans[: line.points]]
 
 
 def _last_digit(text: str) -> float:
@@ -275,7 +284,7 @@ def _last_digit(text: str) -> float:
 
 
 def _tokens(line: Line) -> list[str]:
-    return sorted(_TOKEN.findall(_BACKWARD.sub("grad_fn", line.text)))
+    return sorted(_TOKEN.findall(line.told))
 
 
 def _differ(one: float, other: float, relative: float) -> bool:
@@ -289,12 +298,13 @@ def alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> l
 
     What is `unsteady` uncompiled may be another number in each.
     """
-    differs, mine, its = differing(uncompiled, other), _beside(uncompiled, one), _beside(uncompiled, other)
+    mine, its = _beside(uncompiled, one), _beside(uncompiled, other)
 
     def is_alike(key: Key) -> bool:
-        return not _line_differs(mine[key]._replace(unsteady=uncompiled[key].unsteady), its[key], BEYOND)
+        as_steady = mine[key]._replace(unsteady=uncompiled[key].unsteady)
+        return _line_differs(uncompiled[key], its[key], BEYOND) and not _line_differs(as_steady, its[key], BEYOND)
 
-    return [key for key in keys if key in differs and key in mine and is_alike(key)]
+    return [key for key in keys if key in mine and key in its and is_alike(key)]
 
 
 def words_of(uncompiled: Lines, compiled: Lines, key: Key) -> str:
@@ -309,10 +319,8 @@ def words_of(uncompiled: Lines, compiled: Lines, key: Key) -> str:
 
 def _without_places(line: Line, places: Collection[int]) -> str:
     """The line with `…` for those of its numbers."""
-    told = _BACKWARD.sub("grad_fn", line.text)
-    found = [match.span() for match in _NUMBER.finditer(told)]
-    found += [match.span() for match in _INTEGER.finditer(_NUMBER.sub(lambda match: " " * len(match[0]), told))]
-    gone = {found[place] for place in places if place < len(found)}
+    told = line.told
+    gone = {line.spans[place] for place in places if place < len(line.spans)}
     for start, end in sorted(gone, reverse=True):
         told = told[:start] + GONE + told[end:]
     return told if places else line.text
