@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from triage.model.syntax import parse, parse_expression
+from triage.model.syntax import first_name, parse, parse_expression
 from triage.reduce.text.code.compile_calls import compile_uses
 from triage.reduce.text.code.edits import without_decorator
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
@@ -206,10 +206,8 @@ def _changes(value: ast.expr) -> bool:
     """Whether a call may change what it is given here: an object of the program's, a list, a dict."""
     if isinstance(value, ast.List | ast.Dict | ast.Set):
         return True
-    first = value.func if isinstance(value, ast.Call) else None
-    while isinstance(first, ast.Attribute):
-        first = first.value
-    return isinstance(first, ast.Name) and first.id != "torch" and not hasattr(builtins, first.id)
+    first = first_name(value.func) if isinstance(value, ast.Call) else ""
+    return bool(first) and first != "torch" and not hasattr(builtins, first)
 
 
 def _of_every_call(calls: Sequence[Arguments]) -> list[str]:
