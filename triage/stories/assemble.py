@@ -16,7 +16,8 @@ from triage.culprit.own_code import raised_in, raising_line
 from triage.culprit.settings import not_disproved
 from triage.environments.files import JOURNAL
 from triage.errors import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, EXIT_PARTIAL, EXIT_SCRIPT
-from triage.judge.signature import headline, is_user_frame
+from triage.judge.naming import headline
+from triage.judge.signature import is_user_frame
 from triage.locate.conclude import Conclusion
 from triage.locate.outcomes import is_script_check
 from triage.model.codec import encode

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from triage.culprit.operation import operators_of
-from triage.judge.signature import first_words, headline
+from triage.judge.naming import first_words, headline
 from triage.locate.conclude import Conclusion
 from triage.locate.graphs_compared import only_unsteady
 from triage.locate.printed import note_of_others

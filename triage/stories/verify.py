@@ -11,8 +11,9 @@ from pathlib import Path
 from triage.errors import TargetError, UsageError, why
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
+from triage.judge.naming import in_short
 from triage.judge.printed import judged_beside
-from triage.judge.signature import FailureSignature, in_short
+from triage.judge.signature import FailureSignature
 from triage.locate.doors import door_of
 from triage.model import accuracy
 from triage.model.report import TriageReport

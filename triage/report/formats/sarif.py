@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from triage.judge.signature import headline
+from triage.judge.naming import headline
 from triage.model.places import line_told
 from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom
