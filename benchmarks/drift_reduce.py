@@ -18,7 +18,7 @@ from drift_forks import Forks, Plot
 from drift_programs import Program
 
 from triage.judge.judgement import CandidateResult, Judgement
-from triage.judge.signature import one_line
+from triage.judge.naming import one_line
 from triage.locate import comparing
 from triage.locate.walk import Walk
 from triage.model.stage import OutcomeKind, Stage, Verdict

@@ -42,7 +42,7 @@ from triage.session.settings import Settings
 from triage.stories.captured import captured
 from triage.stories.findings import Findings, candidate_runner
 from triage.stories.problem import problem_of
-from triage.trial.fresh import verify
+from triage.trial.fresh import Fresh, verify
 from triage.trial.interface import Resources
 
 GRAPH_STAGES = frozenset({Stage.AOT_AUTOGRAD.value, Stage.DECOMP_PARTITION.value, Stage.INDUCTOR.value})
@@ -123,7 +123,7 @@ def measure_native(found: Findings, problem: Problem, oracle: Oracle, limit: flo
         return Measured(NATIVE, watch.seconds, watch.cpu, queries=ended.queries, ops_before=before, remark=ended.reason)
 
     def judge(source: str, runs: int) -> Sequence[CandidateResult]:
-        return verify(source, python, runs=runs, timeout=PROGRAM_SECONDS, neutral=session.neutral)
+        return verify(source, python, Fresh(PROGRAM_SECONDS, session.neutral), runs=runs)
 
     made = verified(ended, oracle, judge, session.emit)
     (problem.workdir / "native.py").write_text(made.source, encoding="utf-8")

@@ -19,7 +19,7 @@ from triage.reduce.minifier.engine import ReproAfterEngine
 from triage.reduce.minifier.launcher import Workbench
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
-from triage.trial.fresh import verify
+from triage.trial.fresh import Fresh, verify
 from triage.trial.interface import Resources
 from triage.trial.runner import ForkServerRunner
 
@@ -101,7 +101,7 @@ def test_a_result_that_holds_is_printed_as_plain_pytorch(tmp_path: Path, runner:
     assert found.queries > 3 and not found.minimal
     assert (tmp_path / "reduce" / "repro_after" / "minifier_launcher.py").is_file()
     assert any("REPRO_AFTER=aot" in step for step in steps)
-    (again,) = verify(found.source, sys.executable, runs=1, neutral=neutral_store())
+    (again,) = verify(found.source, sys.executable, Fresh(neutral=neutral_store()), runs=1)
     assert oracle.judge(again).verdict is Verdict.SAME_FAILURE
 
 

@@ -13,7 +13,7 @@ import pytest
 from triage.model.stage import OutcomeKind
 from triage.probe.run import ProbeRequest, run_probe
 from triage.probe.target import Target
-from triage.trial.fresh import verify
+from triage.trial.fresh import Fresh, verify
 from triage.trial.runner import ForkServerRunner
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -111,6 +111,6 @@ def test_a_kernel_is_built_once_and_a_build_that_fails_again(place: Place) -> No
         runner.close()
     assert of_candidates == [0, 1, 1]
 
-    [result] = verify(COMPILES, sys.executable, runs=1, neutral=place.neutral)  # builds its own
+    [result] = verify(COMPILES, sys.executable, Fresh(neutral=place.neutral), runs=1)  # builds its own
     assert result.outcome.kind is OutcomeKind.OK
     assert len(place.asked()) == 1

@@ -15,7 +15,7 @@ from triage.reduce.printing.printer import code_lines
 from triage.reduce.text.checks.runners import PairedRunner, RoutingRunner
 from triage.session.session import neutral_store
 from triage.sweep.outline import alike, outline_of
-from triage.trial.fresh import verify
+from triage.trial.fresh import Fresh, verify
 from triage.trial.runner import ForkServerRunner
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -310,7 +310,7 @@ def test_a_backend_that_refuses_an_operation_still_meets_it(tmp_path: Path, runn
     (place / "script.py").write_text(REFUSING)
     ended = reduced(place, tmp_path / "out", runner, stage=Stage.BACKEND)
     assert "torch.relu(" in ended.source
-    (other,) = verify(ended.source.replace("torch.relu(", "torch.sin("), PYTHON, runs=1, neutral=neutral_store())
+    (other,) = verify(ended.source.replace("torch.relu(", "torch.sin("), PYTHON, Fresh(neutral=neutral_store()), runs=1)
     assert other.outcome.kind is OutcomeKind.OK, ended.source  # what it raises hangs on the operation
     assert code_lines(ended.source) < 15
 

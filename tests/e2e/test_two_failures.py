@@ -41,6 +41,7 @@ def test_the_failure_that_the_program_dies_of_is_located_and_the_other_one_told(
     assert report["signature"]["exception_type"] == "CppCompileError"
     below = {row["rung"]: row for row in report["ladder"]}["aot_eager_decomp_partition"]
     assert below["outcome"] == "ok" and "past the point of the failure, it fails by AssertionError" in below["note"]
+    assert not any("aot_eager" in text for text in report["workarounds"])
     assert any("The script has another failure" in note and "AssertionError" in note for note in report["notes"])
     made = report["reproducer"]
     assert made["verified_runs"] == 3 and made["ops"] == 1

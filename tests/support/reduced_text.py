@@ -18,7 +18,7 @@ from triage.reduce.interface import Problem, Reduction
 from triage.reduce.text.engine import FailingRun, SourceEngine
 from triage.session.clock import Clock
 from triage.session.session import neutral_store
-from triage.trial.fresh import verify
+from triage.trial.fresh import Fresh, verify
 from triage.trial.interface import Resources
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner
@@ -76,7 +76,7 @@ def reduced(
     engine = replace(engine, compared=oracle) if isinstance(oracle, FirstComparisonOracle) else engine
     found = engine.reduce(problem, Resources(runner, oracle, Clock(0), lambda kind, **facts: None))
     assert isinstance(found, Reduction), found
-    (fresh,) = verify(found.private or found.source, PYTHON, runs=1, neutral=neutral_store())
+    (fresh,) = verify(found.private or found.source, PYTHON, Fresh(neutral=neutral_store()), runs=1)
     assert oracle.judge(fresh).verdict is Verdict.SAME_FAILURE, found.source
     assert "TORCH_COMPILE_BACKEND" in found.source and str(place) not in found.source
     return Ended(found, fresh)

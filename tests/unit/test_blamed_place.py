@@ -14,6 +14,7 @@ from triage.judge.signature import signature_of
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphNode
 from triage.model.outcome import Frame, Outcome, RaisedException
+from triage.model.places import line_told
 from triage.model.report import Culprit, ReportSignature, ReportVerdict, SubsystemSearch, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.report.facts import facts
@@ -182,3 +183,20 @@ def test_a_custom_operator_comes_before_what_its_fake_kernel_calls() -> None:
         RaisedException("TorchRuntimeError", f'{said} AssertionError("Found in aten.mm.default(Fake")')
     )
     assert found == ("shop.price", "aten.mm.default")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        Frame("train.py", 31, "forward", "y = self.lin(x) if {1: 2} else x"),
+        Frame("pkg/vit.py", 7, "<lambda>"),
+        Frame("<string>", 1, "<module>", "f()"),
+    ],
+)
+def test_the_line_that_a_frame_tells_is_read_back(frame: Frame):
+    assert line_told(frame.told) == (frame.file.rsplit("/", 1)[-1], frame.line, frame.function, frame.code)
+
+
+def test_a_place_may_be_no_more_than_file_and_line():
+    assert line_told("train.py:31") == ("train.py", 31, "", "")
+    assert line_told("nothing of the kind") is None

@@ -11,7 +11,8 @@ from signature_texts import ADVICE_NEW, subprocess_failed
 from triage.culprit.operation import subsystem_of
 from triage.judge.device import is_gpus_own
 from triage.judge.likeness import same_failure
-from triage.judge.signature import FailureSignature, is_verdict, one_line, signature_of
+from triage.judge.naming import one_line
+from triage.judge.signature import FailureSignature, is_verdict, signature_of
 from triage.model.graphcase import GraphCase
 from triage.model.outcome import AgentNotes, Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind, Stage

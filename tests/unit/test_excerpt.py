@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from triage.culprit.own_code import raising_line
-from triage.judge.signature import FailureSignature, headline, one_line
+from triage.judge.naming import headline, one_line
+from triage.judge.signature import FailureSignature
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.model.text import clip, clip_sentences, first_line

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from triage.judge.judgement import CandidateResult
+from triage.judge.naming import headline
 from triage.judge.oracle import SignatureOracle
-from triage.judge.signature import headline, signature_of
+from triage.judge.signature import signature_of
 from triage.judge.stacks import part_of_hang
 from triage.model.outcome import AgentNotes, Outcome
 from triage.model.stage import OutcomeKind, Verdict

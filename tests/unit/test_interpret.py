@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from agent_events import again, error, event, outcome, raised
 
-from triage.judge.signature import ENDED, headline, signature_of
+from triage.judge.naming import headline
+from triage.judge.signature import ENDED, signature_of
 from triage.model.outcome import AgentNotes, Outcome, RaisedException
 from triage.model.stage import OutcomeKind
 from triage.probe.interpret import outcome_of

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from walk_machine import RUNGS, Machine, walk_of
 
-from triage.judge.printed import differing, lines_of, steadied, words_of
+from triage.judge.lines import lines_of
+from triage.judge.printed import differing, steadied, words_of
 from triage.locate.leftovers import AS_IT_IS
 from triage.locate.printed import (
     blame_aot_autograd,

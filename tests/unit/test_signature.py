@@ -28,15 +28,8 @@ from signature_texts import (
 )
 
 from triage.judge.likeness import same_failure
-from triage.judge.signature import (
-    FailureSignature,
-    first_words,
-    is_user_frame,
-    one_line,
-    signature_of,
-    torch_frame,
-    user_frame,
-)
+from triage.judge.naming import first_words, one_line
+from triage.judge.signature import FailureSignature, is_user_frame, signature_of, torch_frame, user_frame
 from triage.judge.skeleton import skeleton
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.stage import OutcomeKind

@@ -18,7 +18,8 @@ from triage.probe.launch import Cancel
 from triage.probe.run import GO_FILE, go_on
 from triage.stories import ways_round
 from triage.stories.way_ahead import WayAhead
-from triage.stories.ways_round import _name_of, _Trials
+from triage.stories.ways_planned import name_of
+from triage.stories.ways_round import _Trials
 
 boot.load_agent()
 held = importlib.import_module(f"{boot.PACKAGE}.hooks.held")
@@ -98,10 +99,10 @@ def test_its_answer_is_taken_where_nothing_beside_it_may_have_been_in_its_way(
     probe: Any, otherwise: bool, asked: list[str]
 ) -> None:
     names = list[str]()
-    trials = trials_of(WayAhead(_name_of(CHANGE), lambda cancel, begun: probe, Cancel()), names)
+    trials = trials_of(WayAhead(name_of(CHANGE), lambda cancel, begun: probe, Cancel()), names)
     trials._fails_otherwise = lambda probe: otherwise
     assert trials._asked(CHANGE) is (PASSED if asked else probe)
-    assert names == [_name_of(CHANGE) + each for each in asked] and trials.found.way_ahead is None
+    assert names == [name_of(CHANGE) + each for each in asked] and trials.found.way_ahead is None
 
 
 @pytest.mark.parametrize(
@@ -141,4 +142,4 @@ def test_of_another_change_nothing_is_taken() -> None:
     names = list[str]()
     trials = trials_of(None, names)
     trials._asked(CHANGE)
-    assert names == [_name_of(CHANGE)]
+    assert names == [name_of(CHANGE)]

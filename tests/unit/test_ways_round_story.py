@@ -25,7 +25,8 @@ from triage.probe.run import Probe
 from triage.session.events import Event
 from triage.stories.spots import Files, traced_lines
 from triage.stories.ways_judged import has_compiled, leads_round, owed_to_less, was_late, what_to_say
-from triage.stories.ways_round import _Trials, parted, planned
+from triage.stories.ways_planned import parted, plan, planned, unasked
+from triage.stories.ways_round import _Trials
 
 FILE = Path("/program/train.py")
 
@@ -299,8 +300,7 @@ def test_where_no_reproducer_was_asked_the_script_is_run_without_caches(
 ):
     walk = SimpleNamespace(seen={}, start=SimpleNamespace(notes=AgentNotes(graphs=graphs)))
     found = SimpleNamespace(walk=walk, ablation=ablation)
-    trials = _Trials(found, SimpleNamespace(outcome=None, stage=stage))
-    assert [setting.text for setting in trials._unasked()] == asked
+    assert [setting.text for setting in unasked(found, SimpleNamespace(stage=stage))] == asked
 
 
 def test_a_backend_with_which_the_whole_script_fails_is_no_way_round():
@@ -384,17 +384,16 @@ SPLIT = Setting("argument", "dynamic", False, "torch.compile(..., dynamic=False)
 def test_what_helped_the_reproducer_is_tried_behind_several_graphs_and_before_what_compiles_less(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, symptom: Symptom, first: list[str]
 ):
-    monkeypatch.setattr("triage.stories.ways_round.row_of", lambda *_: None)
+    monkeypatch.setattr("triage.stories.ways_planned.row_of", lambda *_: None)
     path = tmp_path / "train.py"
     path.write_text("import torch\nf = torch.sin\ng = torch.compile(f, fullgraph=True)\n")
-    trials = object.__new__(_Trials)
-    trials.walk = SimpleNamespace(start=SimpleNamespace(notes=AgentNotes()), seen={})
-    trials.found = SimpleNamespace(
-        target=SimpleNamespace(cwd=tmp_path, script=path, python=str(tmp_path)), walk=trials.walk, cures=(SPLIT,),
+    walk = SimpleNamespace(start=SimpleNamespace(notes=AgentNotes()), seen={})
+    found = SimpleNamespace(
+        target=SimpleNamespace(cwd=tmp_path, script=path, python=str(tmp_path)), walk=walk, cures=(SPLIT,),
             spellings=(), cases=(),
         diverging=None, first_wrong=None, given_wrong=None, fake_wrong=None, reproduced=None,
     )  # fmt: skip
-    trials.conclusion = Conclusion(Stage.DYNAMO, symptom, failing=LADDER[1], passing=LADDER[0])
+    conclusion = Conclusion(Stage.DYNAMO, symptom, failing=LADDER[1], passing=LADDER[0])
     program = Program(lambda path: Source.read(path.read_bytes()), path, {path: (3,)}, one_graph=True)
-    found = planned(trials._groups(program, Files(trials.found)))
-    assert [change.words for change in found][: len(first)] == first
+    planned_ones = plan(found, conclusion, program, Files(found))
+    assert [change.words for change in planned_ones][: len(first)] == first

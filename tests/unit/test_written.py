@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from triage.judge.printed import Lines, differing, lines_of
+from triage.judge.lines import Lines, lines_of
+from triage.judge.printed import differing
 from triage.probe.written import results_written
 
 OLD = 1_000_000.0

@@ -102,35 +102,36 @@ def look(ask: Ask, settings: IndexSettings, ask_index: AskIndex = project_wheels
 
     Without PyTorch's own index the configured one serves, with bigger wheels.
     """
-    notes: list[str] = []
-    first: list[Wheel] = []
-    indexes: list[str] = []
-    for index in flavour_indexes(ask.flavour, nightly=False):
-        try:
-            first += ask_index("torch", index, settings.cert, QUICK_SECONDS)
-            indexes.append(index)
-        except Unreachable as error:
-            notes.append(
-                f"PyTorch's index of {ask.flavour} builds could not be reached ({error}); "
-                "the builds of the configured index are taken, which are bigger."
-            )
+    missing = (
+        f"PyTorch's index of {ask.flavour} builds could not be reached ({{}}); "
+        "the builds of the configured index are taken, which are bigger."
+    )
+    first = _of_flavour(ask, settings, ask_index, missing, nightly=False)
     wheels, problems = all_wheels("torch", settings)
-    wheels = [*first, *wheels]
+    wheels = [*first.wheels, *wheels]
     if not wheels and not ask.wish.versions:
         raise TargetError(
             what="The package index cannot be reached, so it is not known which versions of torch there are.",
             why="; ".join(problems) or f"{', '.join(map(public, settings.indexes))} has no torch.",
             next="Check the network and the index that pip or uv is set up with; or name versions: --versions 2.8.0,2.9.0",
         )
-    nightlies: list[Wheel] = []
+    later = Found(())
     if ask.nightly or any(Version(name).is_devrelease for name in ask.wish.versions if _is_version(name)):
-        for index in flavour_indexes(ask.flavour, nightly=True):
-            try:
-                nightlies += ask_index("torch", index, settings.cert, QUICK_SECONDS)
-                indexes.append(index)
-            except Unreachable as error:
-                notes.append(f"The index of nightlies could not be reached ({error}).")
-    return Found(tuple(wheels), tuple(nightlies), tuple(indexes), tuple(notes))
+        later = _of_flavour(ask, settings, ask_index, "The index of nightlies could not be reached ({}).", nightly=True)
+    return Found(tuple(wheels), later.wheels, first.indexes + later.indexes, first.notes + later.notes)
+
+
+def _of_flavour(ask: Ask, settings: IndexSettings, ask_index: AskIndex, missing: str, *, nightly: bool) -> Found:
+    """What PyTorch's own indexes of the flavour have; of each that cannot be reached a note, `missing` with the error."""
+    wheels: list[Wheel] = []
+    indexes, notes = list[str](), list[str]()
+    for index in flavour_indexes(ask.flavour, nightly=nightly):
+        try:
+            wheels += ask_index("torch", index, settings.cert, QUICK_SECONDS)
+            indexes.append(index)
+        except Unreachable as error:
+            notes.append(missing.format(error))
+    return Found(tuple(wheels), (), tuple(indexes), tuple(notes))
 
 
 def _is_version(name: str) -> bool:

@@ -15,10 +15,9 @@ from difflib import SequenceMatcher
 from triage.bisect.missing import missing_feature
 from triage.judge.equivalences import SAME_ACROSS_RELEASES
 from triage.judge.likeness import same_wrongness
+from triage.judge.naming import first_words, headline
 from triage.judge.signature import (
     FailureSignature,
-    first_words,
-    headline,
     is_user_frame,
     signature_of,
     signature_of_raised,

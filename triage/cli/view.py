@@ -180,7 +180,7 @@ def _outcome(facts: dict[str, Any]) -> str:
 def _telling(facts: dict[str, Any]) -> str:
     if not facts.get("exception"):
         return ""
-    from triage.judge.signature import headline
+    from triage.judge.naming import headline
 
     return f": {headline(facts['exception'], _first_line(facts.get('message')))}"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from triage.model.syntax import parse
 
@@ -31,51 +31,52 @@ _BUILT_IN = frozenset({"bytes", "dict", "float", "frozenset", "int", "list", "se
 def features_of(text: str) -> tuple[str, ...]:
     """Their full names, each once, in the order of the text; nothing of a text that cannot be parsed."""
     try:
-        tree = parse(text)
+        nodes = list(ast.walk(parse(text)))
     except (SyntaxError, ValueError):
         return ()
-    known = dict(_imported(tree))
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    whole = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner]
+    known = dict(_imported(nodes))
+    inner = {node.value for node in nodes if isinstance(node, ast.Attribute)}
+    whole = [node for node in nodes if isinstance(node, ast.Attribute | ast.Name) and node not in inner]
     whole.sort(key=lambda node: (node.lineno, node.col_offset))
-    called, kept = {*_called_in_functions(tree), *_compiled(tree)}, {*_kept(tree), *_compiled(tree)}
-    named = [(_full(ast.unparse(node), known), id(node)) for node in whole]
+    compiled = _compiled(nodes)
+    called, kept = _called_in_functions(nodes) | compiled, _kept(nodes) | compiled
 
-    def tells(name: str, node: int) -> bool:
+    def tells(name: str, node: ast.AST) -> bool:
         modelled = node in called and _MODELLED.fullmatch(name)
         return bool(_FEATURE.fullmatch(name) or modelled or (node in kept and _METHOD.fullmatch(name)))
 
-    return tuple(dict.fromkeys([*_made_anew(tree), *(name for name, node in named if tells(name, node))]))
+    named = [(_full(ast.unparse(node), known), node) for node in whole]
+    return tuple(dict.fromkeys([*_made_anew(nodes), *(name for name, node in named if tells(name, node))]))
 
 
-def _made_anew(tree: ast.Module) -> Iterator[str]:
+def _made_anew(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """What Python's own types do is known to Dynamo, and not what a class makes of it."""
-    bases = [ast.unparse(base) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases]
+    bases = [ast.unparse(base) for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases]
     yield from (f"a subclass of {base}" for base in bases if base in _BUILT_IN)
 
 
-def _called_in_functions(tree: ast.Module) -> set[int]:
+def _called_in_functions(nodes: Sequence[ast.AST]) -> set[ast.AST]:
     """What is called there, not in the data that a text makes for them."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
-    return {id(node.func) for each in functions for node in ast.walk(each) if isinstance(node, ast.Call)}
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    return {node.func for each in functions for node in ast.walk(each) if isinstance(node, ast.Call)}
 
 
-def _kept(tree: ast.Module) -> set[int]:
+def _kept(nodes: Sequence[ast.AST]) -> set[ast.AST]:
     """What is given a name, or stands in a table."""
-    bound = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)}
-    tables = [node for node in ast.walk(tree) if isinstance(node, ast.Dict | ast.List | ast.Tuple)]
-    return bound | {id(item) for table in tables for item in ast.iter_child_nodes(table)}
+    bound = {node.value for node in nodes if isinstance(node, ast.Assign)}
+    tables = [node for node in nodes if isinstance(node, ast.Dict | ast.List | ast.Tuple)]
+    return bound | {item for table in tables for item in ast.iter_child_nodes(table)}
 
 
-def _compiled(tree: ast.Module) -> set[int]:
+def _compiled(nodes: Sequence[ast.AST]) -> set[ast.AST]:
     """What torch.compile is given itself: `torch.compile(np.cumsum)`."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
-    return {id(call.args[0]) for call in calls if ast.unparse(call.func) == "torch.compile"}
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
+    return {call.args[0] for call in calls if ast.unparse(call.func) == "torch.compile"}
 
 
-def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _imported(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
     """What each imported name stands for."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 package = alias.name.partition(".")[0]

@@ -42,8 +42,7 @@ def needed_code(source: str, effects: Sequence[Effect]) -> OwnCode | None:
         face = _face(effect.text)
         if face in kept and face is not None:
             role, subject = face
-            file, _, line = effect.place.rpartition(":")
-            place = f"{PurePath(file).name}:{line}"
+            place = PurePath(effect.place).name
             operator = subject if "::" in subject else None
             return OwnCode(
                 role, place, f"{place}: {_first_code(effect.text)}", raised=False, operator=operator, needed=True

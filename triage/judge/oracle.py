@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from triage.judge.judgement import CandidateResult, Judgement, another_failure, without_failure
 from triage.judge.likeness import same_face, same_failure
-from triage.judge.signature import FailureSignature, first_words, headline
+from triage.judge.naming import first_words, headline
+from triage.judge.signature import FailureSignature
 from triage.judge.stacks import part_of_hang
 from triage.model.stage import Verdict
 from triage.model.text import clip

@@ -1,5 +1,4 @@
-"""What a program prints, logs and writes into files: which lines tell results, and which of them differ from another run's, by
-their numbers or their words.
+"""What a program prints, logs and writes into files: which of its lines (`lines.py`) differ from another run's.
 
 A program may raise nothing and still be wrong; what it tells is then all that shows it. Times and what else is another number
 in each run counts for nothing (`measured.py`), nor does what rounding may explain, nor what is counted of the compiler.
@@ -9,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import NamedTuple
 
 from triage.judge.judgement import CandidateResult
-from triage.judge.measured import ANY_NUMBER, GONE, is_measured, without_measured
+from triage.judge.lines import NUMBER, Key, Line, Lines, results_in, verb_of
+from triage.judge.measured import GONE
 from triage.judge.signature import signature_of
 from triage.model import accuracy
 from triage.model.outcome import Outcome, RaisedException
@@ -31,118 +30,13 @@ FINELY, CLOSER, MOST, LAST_DIGITS = 1e-3, 30, 2 / 3, 5
 ONE_DIGIT = 1.5  # units of it: rounding makes one of nearly nothing
 MOST_WORDS = 100
 
-_NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:(?:\d+\.\d*|\.\d+)(?:e[-+]?\d+)?|\d+e[-+]?\d+|nan|inf)(?!\w|\.\d)", re.IGNORECASE
-)
-_INTEGER = re.compile(r"(?<![\w.])[-+]?\d+(?![\w.]*\d|\w)")
-# Words in quotes are values, as numbers are: of a list of them it does not tell a line how many there are.
-_QUOTED = re.compile(r"(?<!\w)(?:'[^']*'|\"[^\"]*\")(?!\w)")
-_LIST_OF_WORDS = re.compile(r"\['(?:, ')*\]")
-# Of such a line, and of one on standard error, only what has a point is a result: integers and words in it are others where
-# something is compiled, or at another time of the day.
-_OF_COMPILER = re.compile(
-    r"compil|dynamo|inductor|graph|frame|guard|cache|break|trace|backend|kernel|optimi[sz]edmodule|_orig_mod|"
-    r"\d:\d\d|\d{4}-\d\d|<[\w. ]+ at |thread|process|worker",
-    re.IGNORECASE,
-)
-
-_CLOCK = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?:T(?=\d))?|(?<![\d:])\d\d?:\d\d:\d\d(?:[.,]\d+)?(?![\d:])")
-_DRAWN = re.compile(r"\d:\d\d<[\d:?]+")  # a progress bar on its way: how far it is hangs on the time
-_NO_LOG = re.compile(r"Warning: |^[A-Z]\d{4} \d\d:|\d%\|")  # warnings, what torch itself logs, progress bars
-# Of a bar that has come to its end, without what it says of time: `loss=0.25` of `9/9 [00:01<00:00, 8.1it/s, loss=0.25]`.
-_END_OF_BAR = re.compile(r"(.*)100%\|[^|]*\|[^\[]*\[[^,\]]*,[^,\]]*, (.+)\]")
-_BACKWARD = re.compile(r"grad_fn=<\w+>")  # of a tensor that is printed: what is compiled has one of its own
 _TOKEN = re.compile(r"\w+|\S")
-_DIGITS = re.compile(r"\d+")
 
 _BOTH = (  # what `words_of` tells, and what torch.testing.assert_close says of two numbers
     re.compile(r"it (?:prints|writes) `(.*)` where the uncompiled run (?:prints|writes) `(.*)`", re.DOTALL),
     re.compile(r"Expected (\S+) but got (\S+?)\.?(?:\s|$)"),
 )
 _NO_DISTANCE = re.compile(r"Greatest absolute difference: (?:nan|inf)\b")  # of two tensors, as it says
-
-
-class Line(NamedTuple):
-    """A line that was printed, the numbers in it that tell results (integers last), and the rest of it."""
-
-    text: str
-    numbers: tuple[float, ...]
-    words: str
-    integers: int = 0  # how many of the numbers are
-    file: str = ""  # that it was written into, by its name
-    unsteady: frozenset[int] = frozenset()  # the places of those that are others in each run (`steadied`)
-    counts: bool = True  # whether anything of it is the same in each
-
-
-Key = tuple[str, int]  # the line without its numbers, and which of those that read so it is
-Lines = Mapping[Key, Line]
-
-
-def lines_of(printed: str, logged: str = "", written: str = "") -> Lines:
-    """The lines that tell results, in their order; `logged` is what was on standard error, where programs log, `written` what
-    files hold, each line behind the file's name (`probe/written.py`).
-    """
-    found: dict[Key, Line] = {}
-    counts: dict[str, int] = {}
-    told = [_line(text, logged=bar) for text, bar in _read(printed)]
-    told += [_line(text, logged=True) for text, bar in _read(logged) if bar or not _NO_LOG.search(text)]
-    for shape, line in filter(None, [*told, *map(_in_file, _stripped(written))]):
-        counts[shape] = counts.get(shape, 0) + 1
-        found[shape, counts[shape]] = line
-    return found
-
-
-def _in_file(text: str) -> tuple[str, Line] | None:
-    """The line of a file. The file's name, which may hold a time, is none of what is compared."""
-    name, _, told = text.partition(": ")
-    found = _line(told, logged=False)
-    return (f"{_DIGITS.sub('#', name)}:{found[0]}", found[1]._replace(file=name)) if found is not None else None
-
-
-def _stripped(text: str) -> Iterator[str]:
-    return filter(None, map(str.strip, text.splitlines()))
-
-
-def _read(text: str) -> Iterator[tuple[str, bool]]:
-    """The lines, and whether each is what a progress bar told at its end. How often one is drawn depends on the time: of each
-    state one.
-    """
-    drawn: set[str] = set()
-    for line in _stripped(text):
-        bar = _END_OF_BAR.fullmatch(line)
-        if bar is None:
-            yield line, False
-        elif (told := bar[1] + bar[2]) not in drawn:
-            drawn.add(told)
-            yield told, True
-
-
-def _line(text: str, *, logged: bool) -> tuple[str, Line] | None:
-    """The line, and what it reads but for numbers and quoted words; None where it tells no result."""
-    numbers_only = logged or _OF_COMPILER.search(_BACKWARD.sub("", text)) is not None
-    text = _CLOCK.sub("", text).strip()
-    told = _BACKWARD.sub("grad_fn", text)
-    if is_measured(told):  # what is counted beside a time may hang on it
-        text = told = without_measured(told) or ""
-        numbers_only = True
-    numbers = _NUMBER.findall(told)
-    if (numbers_only and not numbers) or _DRAWN.search(text):
-        return None
-    integers = [] if numbers_only else _INTEGER.findall(_NUMBER.sub("", told))
-    words = _LIST_OF_WORDS.sub("[]", _QUOTED.sub("'", told))
-    shape = "".join(ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
-    words = "" if numbers_only else "".join(ANY_NUMBER.sub("#", told).split())
-    return shape, Line(text, tuple(map(float, [*numbers, *integers])), words, len(integers))
-
-
-def results_in(run: CandidateResult) -> Lines:
-    """The lines of a run that tell results."""
-    return lines_of(run.printed, run.logged, run.written)
-
-
-def has_numbers(lines: Lines) -> bool:
-    """Whether there is more than words in what was printed."""
-    return any(line.numbers for line in lines.values())
 
 
 def differing(one: Lines, other: Lines, relative: float = BEYOND) -> list[Key]:
@@ -172,19 +66,10 @@ def steadied(one: Lines, other: Lines, relative: float = BEYOND) -> Lines:
     def steady(key: Key) -> Line:
         line = one[key]
         gone = line.unsteady | unsteady.get(key[0], set())
-        left = off.get(key) is not None and (not line.numbers or len(gone) < len(line.numbers))
+        left = off.get(key) is not None and (not line.spans or len(gone) < len(line.spans))
         return line._replace(unsteady=gone, counts=line.counts and left)
 
     return {key: steady(key) for key in one}
-
-
-def _places(one: Line, other: Line, relative: float) -> list[int] | None:
-    """Which numbers are others; none of a set in another order. None where the words are others."""
-    if not _line_differs(one, other, relative):
-        return []
-    if one.words != other.words or len(one.numbers) != len(other.numbers):
-        return None
-    return _off_places(one, other, relative)
 
 
 def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
@@ -197,7 +82,7 @@ def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
     found = {
         key: other[key]
         for key, line in one.items()
-        if key in other and lengths[0][key[0]] == lengths[1][key[0]] and len(line.numbers) == len(other[key].numbers)
+        if key in other and lengths[0][key[0]] == lengths[1][key[0]] and len(line.spans) == len(other[key].spans)
     }
     worded, its_worded = ([(key, line) for key, line in lines.items() if line.words] for lines in (one, other))
     if len(worded) != len(its_worded):
@@ -210,15 +95,18 @@ def _beside(one: Lines, other: Lines) -> dict[Key, Line]:
 
 
 def _line_differs(one: Line, other: Line, relative: float) -> bool:
-    """Whether a number or a word is another. Words and integers in another order are not: those of a set are, in each process."""
+    """Whether a number or a word is another."""
+    return _places(one, other, relative) != []
+
+
+def _places(one: Line, other: Line, relative: float) -> list[int] | None:
+    """Which numbers are others, None where the words are. Nothing of words and integers in another order: a set has its own."""
     if not (one.counts and other.counts):
-        return False
-    if one.words != other.words or len(one.numbers) != len(other.numbers):
-        return _tokens(one) != _tokens(other)
-    off = _off_places(one, other, relative)
-    if any(place < len(one.numbers) - one.integers for place in off):
-        return True
-    return bool(off) and _tokens(one) != _tokens(other)
+        return []
+    alike = one.words == other.words and len(one.spans) == len(other.spans)
+    off = _off_places(one, other, relative) if alike else None
+    may_be_order = off is None or all(place >= one.points for place in off)
+    return [] if may_be_order and _tokens(one) == _tokens(other) else off
 
 
 def _off_places(one: Line, other: Line, relative: float) -> list[int]:
@@ -229,7 +117,11 @@ def _off_places(one: Line, other: Line, relative: float) -> list[int]:
 
 def finely_differing(one: Lines, other: Lines) -> list[Key]:
     """The lines of the first, in their order, that the other has as well, with a number that is off by more than `FINELY`."""
-    return [key for key, line in _beside(one, other).items() if any(_off(one[key], line))]
+    return _finely_off(one, _beside(one, other))
+
+
+def _finely_off(one: Lines, beside: Lines) -> list[Key]:
+    return [key for key, line in beside.items() if any(_off(one[key], line))]
 
 
 def finely_alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> list[Key]:
@@ -238,7 +130,7 @@ def finely_alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Line
     None where that is not so of most lines in which the other is off: each may be so by chance.
     """
     mine, its = _beside(uncompiled, one), _beside(uncompiled, other)
-    off = finely_differing(uncompiled, other)
+    off = _finely_off(uncompiled, its)
 
     def is_alike(key: Key) -> bool:
         far = _off(uncompiled[key], its[key])
@@ -265,7 +157,7 @@ def _distances(one: Line, other: Line, relative: float, digits: float) -> list[f
 
 
 def _with_point(line: Line) -> list[str]:
-    return _NUMBER.findall(_BACKWARD.sub("grad_fn", line.text))
+    return [line.told[start:end] for start, end in line.spans[: line.points]]
 
 
 def _last_digit(text: str) -> float:
@@ -275,7 +167,7 @@ def _last_digit(text: str) -> float:
 
 
 def _tokens(line: Line) -> list[str]:
-    return sorted(_TOKEN.findall(_BACKWARD.sub("grad_fn", line.text)))
+    return sorted(_TOKEN.findall(line.told))
 
 
 def _differ(one: float, other: float, relative: float) -> bool:
@@ -289,12 +181,13 @@ def alike(keys: Sequence[Key], uncompiled: Lines, one: Lines, other: Lines) -> l
 
     What is `unsteady` uncompiled may be another number in each.
     """
-    differs, mine, its = differing(uncompiled, other), _beside(uncompiled, one), _beside(uncompiled, other)
+    mine, its = _beside(uncompiled, one), _beside(uncompiled, other)
 
     def is_alike(key: Key) -> bool:
-        return not _line_differs(mine[key]._replace(unsteady=uncompiled[key].unsteady), its[key], BEYOND)
+        as_steady = mine[key]._replace(unsteady=uncompiled[key].unsteady)
+        return _line_differs(uncompiled[key], its[key], BEYOND) and not _line_differs(as_steady, its[key], BEYOND)
 
-    return [key for key in keys if key in differs and key in mine and is_alike(key)]
+    return [key for key in keys if key in mine and key in its and is_alike(key)]
 
 
 def words_of(uncompiled: Lines, compiled: Lines, key: Key) -> str:
@@ -309,17 +202,11 @@ def words_of(uncompiled: Lines, compiled: Lines, key: Key) -> str:
 
 def _without_places(line: Line, places: Collection[int]) -> str:
     """The line with `…` for those of its numbers."""
-    told = _BACKWARD.sub("grad_fn", line.text)
-    found = [match.span() for match in _NUMBER.finditer(told)]
-    found += [match.span() for match in _INTEGER.finditer(_NUMBER.sub(lambda match: " " * len(match[0]), told))]
-    gone = {found[place] for place in places if place < len(found)}
+    told = line.told
+    gone = {line.spans[place] for place in places if place < len(line.spans)}
     for start, end in sorted(gone, reverse=True):
         told = told[:start] + GONE + told[end:]
     return told if places else line.text
-
-
-def verb_of(line: Line) -> str:
-    return "writes" if line.file else "prints"
 
 
 def is_no_number(message: str) -> bool:
@@ -331,7 +218,7 @@ def is_no_number(message: str) -> bool:
     told = next(filter(None, (pattern.search(message) for pattern in _BOTH)), None)
     if told is None:
         return _NO_DISTANCE.search(message) is not None
-    one, other = (map(float, _NUMBER.findall(text)) for text in told.groups())
+    one, other = (map(float, NUMBER.findall(text)) for text in told.groups())
     pairs = zip(one, other, strict=False)  # long lines are cut short
     return any(_differ(a, b, REPEATS) for a, b in pairs if not (math.isfinite(a) and math.isfinite(b)))
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from triage.environments.machine import BYTES_PER_RUN, available_bytes
-from triage.judge.signature import one_line
+from triage.judge.naming import one_line
 from triage.model.outcome import BoundaryPoint, Outcome
 from triage.model.stage import OutcomeKind
 from triage.probe.launch import Cancel

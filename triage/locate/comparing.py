@@ -96,8 +96,12 @@ def look_behind(walk: Walk) -> bool:
 
 
 def failing_rungs(walk: Walk) -> frozenset[str]:
-    """The rungs on which the script fails, or its graph, in whatever way."""
-    failed = {name for name, probes in walk.evidence.items() if any(probe.outcome.failed for probe in probes)}
+    """The rungs on which the script fails, or its graph, in whatever way and however late."""
+    failed = {
+        name
+        for name, probes in walk.evidence.items()
+        if any(probe.outcome.failed or probe.later is not None for probe in probes)
+    }
     return walk.failed_besides | failed
 
 

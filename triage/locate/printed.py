@@ -13,17 +13,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from triage.judge.printed import (
-    Key,
-    Lines,
-    agreeing,
-    alike,
-    has_numbers,
-    lines_of,
-    steadied,
-    verb_of,
-    words_of,
-)
+from triage.judge.lines import Key, Lines, has_numbers, lines_of, verb_of
+from triage.judge.printed import agreeing, alike, steadied, words_of
 from triage.locate.leftovers import AS_IT_IS
 from triage.locate.told import MEASURES, ROUGH, Told
 from triage.locate.visits import Visits

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypedDict
 
 from triage.environments.machine import runs_that_fit, usable_cores
-from triage.judge.signature import first_words, in_short
+from triage.judge.naming import first_words, in_short
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.leftovers import compiled_nothing
 from triage.model.accuracy import Comparison

@@ -6,18 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from triage.judge.printed import (
-    CLOSER,
-    FINELY,
-    REPEATS,
-    Key,
-    Lines,
-    alike,
-    differing,
-    finely_alike,
-    finely_differing,
-    otherwise,
-)
+from triage.judge.lines import Key, Lines
+from triage.judge.printed import CLOSER, FINELY, REPEATS, alike, differing, finely_alike, finely_differing, otherwise
 from triage.judge.signature import signature_of
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe

@@ -38,6 +38,13 @@ def last_name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def first_name(node: ast.AST) -> str:
+    """`a` of `a` and of `a.b.f`; empty for anything else."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def called_name(node: ast.AST) -> str:
     """`f` of `f(x)` and of `a.b.f(x)`; empty for anything else."""
     return last_name(node.func) if isinstance(node, ast.Call) else ""

@@ -16,7 +16,7 @@ from functools import partial
 
 from triage.judge.asking import Budget
 from triage.judge.judgement import Oracle
-from triage.judge.signature import one_line
+from triage.judge.naming import one_line
 from triage.model.graphcase import GraphCase
 from triage.model.stage import Stage
 from triage.reduce.graph.generated import synthetic_values

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from triage.judge.asking import StopReductionError
-from triage.judge.signature import FailureSignature, one_line
+from triage.judge.naming import one_line
+from triage.judge.signature import FailureSignature
 from triage.model.graphcase import GraphCase
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import Stage, Verdict

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from triage.judge.judgement import CandidateResult, Oracle
-from triage.judge.signature import FailureSignature, one_line
+from triage.judge.naming import one_line
+from triage.judge.signature import FailureSignature
 from triage.model.accuracy import PRINTED
 from triage.model.codec import decode
 from triage.model.graphcase import GraphCase

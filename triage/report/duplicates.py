@@ -16,7 +16,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from urllib.parse import quote_plus
 
-from triage.judge.signature import headline
+from triage.judge.naming import headline
 from triage.model.effects import REGISTERED_NAMESPACES
 from triage.model.report import Duplicates, ReportSignature, TriageReport
 from triage.model.stage import Stage, Symptom

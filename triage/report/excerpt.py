@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triage.judge.signature import headline, is_program_frame, is_user_frame, torch_frame, user_frame
+from triage.judge.naming import headline
+from triage.judge.signature import is_program_frame, is_user_frame, torch_frame, user_frame
 from triage.judge.stacks import program_thread
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.places import in_packages

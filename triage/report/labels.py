@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from triage.judge.signature import headline
+from triage.judge.naming import headline
 from triage.model.report import TriageReport
 from triage.model.stage import COMPILER_STAGES, Stage, Symptom
 from triage.report.kinds import is_wanted

@@ -10,7 +10,7 @@ import re
 from pathlib import PurePath
 from typing import Any
 
-from triage.judge.signature import asserted, first_words, headline
+from triage.judge.naming import asserted, first_words, headline
 from triage.model.accuracy import RESULT_OF, Wrongness
 from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom

@@ -16,10 +16,12 @@ from triage.culprit.own_code import raised_in, raising_line
 from triage.culprit.settings import not_disproved
 from triage.environments.files import JOURNAL
 from triage.errors import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, EXIT_PARTIAL, EXIT_SCRIPT
-from triage.judge.signature import headline, is_user_frame
+from triage.judge.naming import headline
+from triage.judge.signature import is_user_frame
 from triage.locate.conclude import Conclusion
 from triage.locate.outcomes import is_script_check
 from triage.model.codec import encode
+from triage.model.graphcase import GraphNode
 from triage.model.own_code import OF_OPERATORS, OwnCode
 from triage.model.report import Culprit, NearestPassing, ReportSignature, ReportVerdict, Sibling, TriageReport
 from triage.model.stage import OutcomeKind, Stage, Symptom
@@ -81,12 +83,12 @@ def assemble(found: Findings) -> TriageReport:
     graph = guilty_graph(walk, conclusion, made.graph if made is not None else None)
     reproducer = reproducer_facts(found)
     doubted = reproducer is not None and reproducer.doubt is not None
-    culprit = _culprit(found, conclusion, own, graph, doubted=doubted)
+    decomposed = decomposed_node(found)
+    culprit = _culprit(found, conclusion, own, graph, decomposed, doubted=doubted)
     of_operation = line_to_blame(found) or only_line(found.cases, graph)
     if of_operation is None and (named := named_operation(conclusion, culprit)):
         of_operation = named_line(found.cases, graph, named)
     typed = found.target.text() if found.target.script is None else None
-    decomposed = decomposed_node(found)
     caused_by = decomposed.where if decomposed is not None and decomposed.where == of_operation else None
     signature = _signature(conclusion, of_operation or _exit_line(found, conclusion), own, typed, caused_by)
     if signature is not None and own is None:
@@ -175,7 +177,13 @@ def _summary(found: Findings, whose: str, first: Probe | None, incomplete: str |
 
 
 def _culprit(
-    found: Findings, conclusion: Conclusion, own: OwnCode | None, graph: str | None, *, doubted: bool
+    found: Findings,
+    conclusion: Conclusion,
+    own: OwnCode | None,
+    graph: str | None,
+    decomposed: GraphNode | None,
+    *,
+    doubted: bool,
 ) -> Culprit | None:
     """The operation and the part to blame. Of a reproducer that is `doubted`, the graph that it compiles tells nothing."""
     made = found.reproduced
@@ -187,7 +195,7 @@ def _culprit(
         through=own.operator if own is not None and own.role in OF_OPERATORS and not own.needed else None,
         given=found.given_wrong,
         fake=found.fake_wrong,
-        decomposed=decomposed_node(found),
+        decomposed=decomposed,
         any_operation=found.any_operation,
         minimal=made is None or made.minimal,
         by_itself=fails_by_itself(found, own),

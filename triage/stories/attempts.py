@@ -7,7 +7,8 @@ from dataclasses import replace
 from triage.judge.asking import Budget
 from triage.judge.comparison import ComparisonOracle, FirstComparisonOracle, PrintedOracle
 from triage.judge.judgement import Oracle
-from triage.judge.signature import one_line, place_of
+from triage.judge.naming import one_line
+from triage.judge.signature import place_of
 from triage.locate.conclude import Conclusion
 from triage.locate.outcomes import is_comparison, is_printed, is_script_check
 from triage.model.rungs import UNCOMPILED

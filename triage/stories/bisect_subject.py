@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from triage.environments.files import read_journal
 from triage.errors import UsageError
 from triage.judge.signature import FailureSignature
 from triage.judge.skeleton import skeleton_of
+from triage.model.places import line_told
 from triage.model.report import TriageReport
 from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.target import Target, make_target, words_of
@@ -23,7 +23,6 @@ _KINDS = {
     Symptom.CRASH: OutcomeKind.CRASH,
     Symptom.HANG: OutcomeKind.HANG,
 }
-_LINE = re.compile(r":\d+ in (?P<function>.+?): (?P<code>.*)$")
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def face_of(report: TriageReport) -> Face | None:
         kind = OutcomeKind.CRASH if signature.exception_type.startswith("SIG") else OutcomeKind.EXCEPTION
     if signature is None or kind is None:
         return None
-    found = _LINE.search(signature.user_line or "")
+    line = line_told(signature.user_line or "")
     return Face(
         FailureSignature(
             kind=kind,
@@ -120,6 +119,6 @@ def face_of(report: TriageReport) -> Face | None:
             message=signature.message,
             wrong=signature.wrong,
         ),
-        place=f"{found['function']}: {found['code']}" if found else None,
+        place=f"{line.function}: {line.code}" if line is not None and line.function and line.code else None,
         own_check=not signature.frames,
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from triage.bisect.verdict import Face, alike
 from triage.judge.likeness import same_failure
-from triage.judge.signature import one_line
+from triage.judge.naming import one_line
 from triage.model.report import TriageReport
 from triage.model.text import clip
 from triage.stories.bisect_subject import face_of

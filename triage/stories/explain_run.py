@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from triage.judge.signature import first_words, headline
+from triage.judge.naming import first_words, headline
 from triage.judge.skeleton import short_type
 from triage.model.outcome import Outcome
 from triage.model.text import clip

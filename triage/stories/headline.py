@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from triage.culprit.fake_results import FakeWrong
 from triage.culprit.given_wrong import GivenWrong
 from triage.culprit.operation import operator_name
-from triage.judge.signature import asserted, first_words, headline, in_short
+from triage.judge.naming import asserted, first_words, headline, in_short
 from triage.locate.conclude import Conclusion
 from triage.locate.doors import Door
 from triage.locate.outcomes import is_comparison, is_printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from triage.judge.signature import in_short
+from triage.judge.naming import in_short
 from triage.locate.conclude import Conclusion, discount, expected_exceptions, face
 from triage.locate.walk import Walk
 from triage.model.report import LadderRow

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from triage.culprit.operation import operators_of
-from triage.judge.signature import first_words, headline, in_short
+from triage.judge.naming import first_words, headline, in_short
 from triage.locate.conclude import Conclusion
 from triage.locate.graphs_compared import only_unsteady
 from triage.locate.printed import note_of_others
@@ -148,7 +148,9 @@ def _of_another_failure(found: Findings) -> str | None:
         later = next((probe.later for probe in found.walk.seen.get(rung.name, ()) if probe.later is not None), None)
         if later is not None:
             where = "without torch.compile" if rung is UNCOMPILED else f"with `{rung.name}`"
-            return f"The script has another failure: {where} it comes past this one and fails later by {in_short(later)}."
+            return (
+                f"The script has another failure: {where} it comes past this one and fails later by {in_short(later)}."
+            )
     return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from triage.culprit.match_known_cause import lies_in_environment
 from triage.judge.asking import Budget
@@ -39,7 +38,7 @@ from triage.stories.run_files import report_beforehand
 from triage.stories.several_wrong import told_apart
 from triage.stories.ways_round import begin_ways_round
 from triage.trial.driver import Repeats
-from triage.trial.fresh import verify, verify_with_control
+from triage.trial.fresh import Fresh, verify, verify_with_control
 from triage.trial.interface import Resources
 from triage.trial.runner import ForkServerRunner
 from triage.trial.share import Limit
@@ -205,13 +204,12 @@ class _Reproduction:
         """What fresh processes show of a script. One that fails by chance is run more often, until it has failed `runs` times."""
         found, problem, session = self.found, self.problem, self.found.session
         limit = seconds_to_show(found, self.patience)
-        kept: dict[str, Any] = {"neutral": session.neutral, "extensions": session.kernels}
         outcome = self.conclusion.outcome
-        kept["still"] = outcome is not None and outcome.still
-        fresh = {"timeout": limit, "end": session.clock.end(), **kept}
+        still = outcome is not None and outcome.still
+        fresh = Fresh(limit, session.neutral, session.kernels, session.clock.end(), still)
         python = found.target.python
         warm = None if self.prints else self.runner  # its random numbers may be others than those of a fresh process
-        results, control = verify_with_control(source, python, problem.passing, runs=runs, warm=warm, **fresh)
+        results, control = verify_with_control(source, python, problem.passing, fresh, runs=runs, warm=warm)
         results = judged_beside(results, control) if self.prints else results
         own = None
         if problem.own_rung is not None and all(each.outcome.failed for each in results):
@@ -221,7 +219,7 @@ class _Reproduction:
         while len(results) < allowed and sum(each.outcome.failed for each in results) < runs:
             if session.clock.spent():
                 break
-            results += verify(source, python, runs=2, **fresh)
+            results += verify(source, python, fresh, runs=2)
         return FreshRuns(results, control, own)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from triage.culprit.features import features_of
 from triage.culprit.settings import among, workarounds_of
-from triage.judge.signature import in_short
+from triage.judge.naming import in_short
 from triage.locate.comparing import failing_rungs
 from triage.locate.conclude import Conclusion
 from triage.locate.outcomes import is_script_check

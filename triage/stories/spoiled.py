@@ -5,7 +5,7 @@ Later runs meet what earlier ones left behind, so no other rung could be asked (
 
 from __future__ import annotations
 
-from triage.judge.signature import first_words, headline
+from triage.judge.naming import first_words, headline
 from triage.judge.skeleton import short_type
 from triage.locate.conclude import Conclusion
 from triage.locate.walk import Walk

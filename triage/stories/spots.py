@@ -23,13 +23,12 @@ from triage.culprit.ways_round.source import Source, functions_called
 from triage.judge.signature import is_user_frame
 from triage.locate.conclude import Conclusion
 from triage.model.graphcase import GraphCase, GraphNode
-from triage.model.outcome import Frame
-from triage.model.places import PACKAGES, RUNS
+from triage.model.outcome import CompileCall, Frame
+from triage.model.places import PACKAGES, RUNS, line_told
 from triage.stories.blamed_place import is_outside
 from triage.stories.findings import Findings
 
 MOST_FOLDERS = 2000
-_PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+)(?: in (?P<function>[^:]+))?(?:: (?P<code>.*))?$", re.DOTALL)
 _NO_OPERATION = ("torch", "ops", "aten", "prims", "default", "nn", "functional", "operator", "_C", "_operator")
 
 
@@ -60,29 +59,30 @@ class Files:
 
     def spot(self, place: str, names: tuple[str, ...], modules: tuple[str, ...] = ()) -> Spot | None:
         """The line that `train.py:31 in forward: y = self.lin(x)` tells."""
-        told = _PLACE.match(place)
+        told = line_told(place)
         if told is None:
             return None
-        line = int(told["line"])
-        path = next(filter(lambda path: self._has(path, line, told["code"] or ""), self._named(told["file"])), None)
-        return Spot(path, line, names, modules) if path is not None else None
+        paths = self._named(told.file)
+        return next(
+            (Spot(path, told.line, names, modules) for path in paths if self._has(path, told.line, told.code)), None
+        )
 
     def library_spot(self, place: str) -> Spot | None:
         """The line of an installed package that `pkg/nn.py:31 in forward: y = self.lin(x)` tells."""
-        told = _PLACE.match(place)
-        if told is None or "/" not in told["file"]:
+        told = line_told(place)
+        if told is None or "/" not in told.file:
             return None
-        line, code = int(told["line"]), told["code"] or ""
-        paths = (folder / told["file"] for folder in folders_of_packages(self._python))
-        return next((Spot(path, line) for path in paths if self._has(path, line, code)), None)
+        paths = (folder / told.file for folder in folders_of_packages(self._python))
+        return next((Spot(path, told.line) for path in paths if self._has(path, told.line, told.code)), None)
 
-    def using(self, name: str, line: int) -> Path | None:
-        """The file of this name that uses torch.compile on that line."""
-        for path in self._named(name):
-            source = self.read(path)
-            if source is not None and uses_on(source, [line]):
-                return path
-        return None
+    def compiling(self, call: CompileCall) -> Spot | None:
+        """Where a use of torch.compile stands."""
+        told = line_told(call.where)
+        if told is None:
+            return None
+        read = ((path, self.read(path)) for path in self._named(told.file))
+        found = (path for path, source in read if source is not None and uses_on(source, [told.line]))
+        return next((Spot(path, told.line) for path in found), None)
 
     def _has(self, path: Path, line: int, code: str) -> bool:
         source = self.read(path)
@@ -125,10 +125,9 @@ def program_of(found: Findings, files: Files) -> Program:
     compiled: dict[Path, tuple[int, ...]] = {}
     calls = found.walk.start.notes.compile_calls
     for call in calls:
-        name, _, line = call.where.rpartition(":")
-        path = files.using(name, int(line)) if line.isdigit() else None
-        if path is not None and int(line) not in compiled.get(path, ()):
-            compiled[path] = (*compiled.get(path, ()), int(line))
+        spot = files.compiling(call)
+        if spot is not None and spot.line not in compiled.get(spot.path, ()):
+            compiled[spot.path] = (*compiled.get(spot.path, ()), spot.line)
     names = frozenset(_own_name(call.name) for call in calls)
     return Program(files.read, found.target.script, compiled, any(call.fullgraph for call in calls), names)
 
@@ -187,13 +186,11 @@ def outside(spots: Sequence[Spot], bodies: Mapping[Spot, Spot]) -> list[Spot]:
 
 def _of_calls(found: Findings, files: Files) -> Iterator[Spot]:
     for call in found.walk.start.notes.compile_calls:
-        name, _, line = call.where.rpartition(":")
-        path = files.using(name, int(line)) if line.isdigit() else None
-        source = files.read(path) if path is not None else None
-        if path is not None and source is not None:
-            yield from (
-                Spot(path, function.body[0].lineno) for function in functions_called(source, _own_name(call.name))
-            )
+        spot = files.compiling(call)
+        source = files.read(spot.path) if spot is not None else None
+        if spot is not None and source is not None:
+            functions = functions_called(source, _own_name(call.name))
+            yield from (Spot(spot.path, function.body[0].lineno) for function in functions)
 
 
 def _guilty(found: Findings, conclusion: Conclusion, files: Files) -> Iterator[Spot | None]:

@@ -16,7 +16,7 @@ from triage.environments.describe import (
     warm_script,
 )
 from triage.errors import TargetError
-from triage.judge.signature import in_short
+from triage.judge.naming import in_short
 from triage.judge.skeleton import short_type
 from triage.locate.doors import by_compile
 from triage.model.outcome import Outcome

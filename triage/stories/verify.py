@@ -11,8 +11,9 @@ from pathlib import Path
 from triage.errors import TargetError, UsageError, why
 from triage.judge.comparison import is_own_comparison
 from triage.judge.judgement import CandidateResult
+from triage.judge.naming import in_short
 from triage.judge.printed import judged_beside
-from triage.judge.signature import FailureSignature, in_short
+from triage.judge.signature import FailureSignature
 from triage.locate.doors import door_of
 from triage.model import accuracy
 from triage.model.report import TriageReport
@@ -21,7 +22,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.target import Target, check_syntax, find_python
 from triage.report.store import load_report
 from triage.session.session import neutral_store
-from triage.trial.fresh import verify
+from triage.trial.fresh import Fresh, verify
 
 # Where a run of `trial/fresh.py` begins.
 _IN_A_FOLDER_OF_OURS = re.compile(r"[^\s'\"(]*\btriage-\w+[/\\]\d+[/\\]cwd[/\\]")
@@ -47,7 +48,7 @@ def verify_again(what: Path, python: str | None, runs: int, timeout: float) -> V
     if report is None:
         check_syntax(Target(interpreter, (interpreter, str(what)), Path.cwd(), script=what))
     wanted = report.signature.fingerprint if report is not None and report.signature is not None else None
-    ask = partial(verify, source, interpreter, timeout=timeout, neutral=neutral_store())
+    ask = partial(verify, source, interpreter, Fresh(timeout, neutral_store()))
     results = ask(runs=runs)
     if report is not None and _may_only_print(report, results):
         results = judged_beside(results, *ask(runs=1, rung=UNCOMPILED.name))

@@ -7,31 +7,14 @@ change for `git apply`. It is never applied here.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from triage.culprit.match_known_cause import lies_in_environment
-from triage.culprit.settings import Setting, without_caches
-from triage.culprit.ways_round.changes import (
-    Change,
-    Program,
-    of_backend,
-    of_calls,
-    of_cure,
-    of_functions,
-    of_libraries,
-    of_marks,
-    of_regions,
-    of_settings,
-    of_several_graphs,
-    of_spellings,
-    of_uses,
-)
+from triage.culprit.ways_round.changes import Change, Program, of_backend
 from triage.culprit.ways_round.cost import clearly_cheaper, compiles_nothing, cost_in_words
 from triage.culprit.ways_round.patch import patch_of
 from triage.judge.likeness import same_face
@@ -46,19 +29,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.stories.findings import Findings
-from triage.stories.known_cause import row_of
-from triage.stories.spots import (
-    Files,
-    bodies_of,
-    guilty_lines,
-    is_within,
-    left_compiled,
-    library_lines,
-    outer_lines,
-    outside,
-    program_of,
-    traced_lines,
-)
+from triage.stories.spots import Files, program_of
 from triage.stories.way_ahead import WayAhead
 from triage.stories.ways_judged import (
     had_nothing_to_do,
@@ -68,10 +39,10 @@ from triage.stories.ways_judged import (
     was_late,
     what_to_say,
 )
+from triage.stories.ways_planned import MOST_RUNS, below, name_of, parted, plan
 from triage.stories.whose_code import custom_operators, own_code, what_to_mend
 
 NAME = "workaround.patch"
-MOST_RUNS = 4
 # So long, or so many times what the script takes, runs are begun; and so long one may take: it compiles what failed before.
 BEGIN_SECONDS, BEGIN_FACTOR = 30.0, 2.0
 RUN_SECONDS, RUN_FACTOR = 60.0, 3.0
@@ -143,9 +114,9 @@ class _Trials:
     def run(self) -> None:
         files = Files(self.found)
         program = program_of(self.found, files)
-        changes = planned(self._groups(program, files))
+        changes = plan(self.found, self.conclusion, program, files)
         ahead = self.found.way_ahead
-        if ahead is not None and (not changes or ahead.name != _name_of(changes[0])):
+        if ahead is not None and (not changes or ahead.name != name_of(changes[0])):
             self.found.drop_way_ahead()
         passed: list[tuple[Change, Probe]] = []
         tried: list[tuple[Change, Probe]] = []
@@ -174,18 +145,19 @@ class _Trials:
     def begun(self) -> WayAhead | None:
         """The run of the first of them, which waits at its first compiled call."""
         files = Files(self.found)
-        changes = planned(self._groups(program_of(self.found, files), files, beforehand=True))
+        program = program_of(self.found, files)
+        changes = plan(self.found, self.conclusion, program, files, beforehand=True)
         if not changes or not self._may_run():
             return None
         change = changes[0]
 
         def run(cancel: Cancel, held: Callable[[Path], None]) -> Probe:
-            probe = self._ask(change, _name_of(change), self._limit() + HELD_SECONDS, cancel=cancel, held=held)
+            probe = self._ask(change, name_of(change), self._limit() + HELD_SECONDS, cancel=cancel, held=held)
             if probe.cancelled:
                 self.found.session.emit("probe_cancelled", rung=_rung_of(change).name, name=probe.name)
             return probe
 
-        return WayAhead(_name_of(change), run, self.found.session.cancel)
+        return WayAhead(name_of(change), run, self.found.session.cancel)
 
     def _tell(self, program: Program, passed: Sequence[tuple[Change, Probe]], uncompiled: AgentNotes | None) -> None:
         """Fill the findings: one way of each kind, the first with the patch, and the backend that passed as a rung."""
@@ -201,54 +173,16 @@ class _Trials:
         texts = {path: (change.before[path], text) for path, text in change.texts.items()}
         (self.found.session.directory / NAME).write_bytes(patch_of(texts, self.found.target.cwd))
 
-    def _groups(self, program: Program, files: Files, *, beforehand: bool = False) -> list[Iterator[Change]]:
-        """`beforehand`: before any setting is asked of the reproducer, which needs no asking of the script then."""
-        guilty = guilty_lines(self.found, self.conclusion, files)
-        below = self._below()
-        error = self.conclusion.error
-        bodies = bodies_of(self.found, files)
-        outer = [*outside(guilty, bodies), *outside(outer_lines(self.conclusion, files), bodies)]
-        outer = outer or outside(traced_lines(self.found, files), bodies)
-        message = error.message if error is not None else ""
-        settings = of_settings(program, self.found.cures or (() if beforehand else self._unasked()), message)
-        known = row_of(self.conclusion, self.walk.start)
-        of_dynamo = self.conclusion.stage is Stage.DYNAMO
-        untraced = program.one_graph and of_dynamo and self.conclusion.symptom is not Symptom.WRONG_RESULT
-        return [
-            of_cure(program, known.statement if known is not None else None),
-            of_marks(program, message),
-            of_regions(program, self.found.reproduced.source if self.found.reproduced is not None else ""),
-            of_several_graphs(program) if untraced else iter(()),
-            settings,
-            of_spellings(program, guilty, self.found.spellings),
-            of_calls(program, [spot for spot in guilty if not is_within(spot, bodies)]),
-            chain(
-                of_functions(program, list(dict.fromkeys(outer))),
-                of_libraries(program, library_lines(self.found, files)),
-            ),
-            of_backend(program, below) if below is not None else of_uses(program, left_compiled(self.found)),
-        ]
-
-    def _unasked(self) -> tuple[Setting, ...]:
-        """What only the script can be asked: where several graphs are compiled, whether one that another graph left is taken."""
-        asked = self.found.ablation or self.conclusion.stage in (Stage.DYNAMO, Stage.BACKEND)
-        return () if asked or self.walk.start.notes.graphs < 2 else without_caches()
-
-    def _below(self) -> str | None:
-        """The backend of the rung below the failing one: the next best that is known to pass."""
-        below = self.conclusion.passing
-        return below.force if below is not None and below is not UNCOMPILED else None
-
     def _passing_backend(self, program: Program) -> WayRound | None:
         """The script itself was run on that rung."""
-        below, name = self.conclusion.passing, self._below()
-        if below is None or name is None or not self.walk.seen.get(below.name):
+        rung = below(self.conclusion)
+        if rung is None or rung.force is None or not self.walk.seen.get(rung.name):
             return None
-        if below.name in self.walk.failed_besides or any(probe.later for probe in self.walk.seen[below.name]):
+        if rung.name in self.walk.failed_besides or any(probe.later for probe in self.walk.seen[rung.name]):
             return None
-        change = next(of_backend(program, name), None)
-        words = change.words if change is not None else f'Compile with `backend="{name}"`'
-        told = "less of the compiler" if name != DEFAULT_BACKEND else "another compiler"
+        change = next(of_backend(program, rung.force), None)
+        words = change.words if change is not None else f'Compile with `backend="{rung.force}"`'
+        told = "less of the compiler" if rung.force != DEFAULT_BACKEND else "another compiler"
         return WayRound(
             words, "backend", where=change.where if change is not None else None, cost=f"{told}; not measured"
         )
@@ -269,9 +203,8 @@ class _Trials:
         idle = any(change.kind != "function" and had_nothing_to_do(probe) for change, probe in tried)
         if not idle or not all(compiles_nothing(probe.notes) for _, probe in passed):
             return False
-        probe = discount(
-            self.walk.ask_changed(AS_IT_IS, "way-as-it-is", {}, self._limit(), self._enough()), self._expected
-        )
+        ended = self.walk.ask_changed(AS_IT_IS, "way-as-it-is", {}, self._limit(), self._enough())
+        probe = discount(ended, self._expected)
         self.walk.announce(AS_IT_IS, probe, cut=probe.outcome.kind is OutcomeKind.HANG)
         return not probe.outcome.failed
 
@@ -311,21 +244,23 @@ class _Trials:
 
     def _asked(self, change: Change, *, alone: bool = False) -> Probe:
         ahead, self.found.way_ahead = self.found.way_ahead, None
-        if ahead is not None and ahead.name == _name_of(change):
-            probe = discount(ahead.result(), self._expected)
-            self.walk.announce(_rung_of(change), probe, cut=was_late(probe))
+        if ahead is not None and ahead.name == name_of(change):
+            probe = self._heard(change, ahead.result())
             if not probe.outcome.failed or not self._fails_otherwise(probe) or not self._may_run():
                 return probe
             alone = True  # others ran beside it
-        probe = self._ask(change, _name_of(change) + ("-alone" if alone else ""), self._limit())
-        self.walk.announce(_rung_of(change), probe, cut=was_late(probe))
-        return probe
+        return self._heard(change, self._ask(change, name_of(change) + ("-alone" if alone else ""), self._limit()))
+
+    def _heard(self, change: Change, probe: Probe) -> Probe:
+        """The run, announced, without failures that only show what the program does anyway."""
+        judged = discount(probe, self._expected)
+        self.walk.announce(_rung_of(change), judged, cut=was_late(judged))
+        return judged
 
     def _ask(self, change: Change, name: str, limit: float, **how: Any) -> Probe:
         self.found.session.emit("engine_step", text=f"trying on the script: {change.words}")
         rung = _rung_of(change)
-        probe = self.walk.ask_changed(rung, name, change.texts, limit, self._enough(), self._comparison, **how)
-        return discount(probe, self._expected)
+        return self.walk.ask_changed(rung, name, change.texts, limit, self._enough(), self._comparison, **how)
 
     def _fails_otherwise(self, probe: Probe) -> bool:
         return not same_face(probe.signature, self.walk.start.signature)
@@ -356,40 +291,6 @@ class _Trials:
 def _rung_of(change: Change) -> Rung:
     words = f"with another {change.kind}" if change.kind != "call" else "with a call uncompiled"
     return Rung(words, None, Stage.NONE)
-
-
-def _name_of(change: Change) -> str:
-    return f"way-{change.kind}-{_digest(change)}"
-
-
-def planned(groups: Sequence[Iterator[Change]]) -> list[Change]:
-    """At most `MOST_RUNS` changes, no text twice: one of each group, the cheapest first, then second ones where there is room.
-
-    The last group is the last resort, with all of it where nothing else takes the room.
-    """
-    known: set[str] = set()
-    *ranked, last = [list(islice(_new(group, known), MOST_RUNS)) for group in groups]
-    turns = [group[index] for index in range(MOST_RUNS) for group in ranked if index < len(group)]
-    return [*turns[: MOST_RUNS - len(last[:1])], *last][:MOST_RUNS]
-
-
-def parted(changes: Sequence[Change], most: int) -> tuple[list[Change], list[Change]]:
-    """What is run next, side by side, and the rest: nothing beside one that is `awaited`, which would only slow it down."""
-    number = next((place for place, change in enumerate(changes[:most], 1) if change.awaited), most)
-    return list(changes[:number]), list(changes[number:])
-
-
-def _new(changes: Iterator[Change], known: set[str]) -> Iterator[Change]:
-    for change in islice(changes, 4 * MOST_RUNS):
-        digest = _digest(change)
-        if digest not in known:
-            known.add(digest)
-            yield change
-
-
-def _digest(change: Change) -> str:
-    parts = chain.from_iterable((str(path).encode(), text) for path, text in sorted(change.texts.items()))
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:8]
 
 
 def _own_seconds(found: Findings) -> float:

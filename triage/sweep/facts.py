@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from triage.judge.signature import FailureSignature, one_line
+from triage.judge.naming import one_line
+from triage.judge.signature import FailureSignature
 from triage.model.report import KnownCause, SubsystemSearch, TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.sweep import Fate

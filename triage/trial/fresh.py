@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,63 +90,52 @@ def run_fresh(
     return with_streams(replace(result, left=left_in(place)), directory)
 
 
-def verify(
-    source: str,
-    python: str,
-    *,
-    rung: str | None = None,
-    runs: int = 3,
-    timeout: float = 120.0,
-    neutral: Path | None = None,
-    extensions: Path | None = None,
-    end: float = math.inf,
-    still: bool = False,
-) -> list[CandidateResult]:
-    """Run a finished reproducer `runs` times: fresh process, fresh caches, empty directory, the user's own settings.
+@dataclass(frozen=True)
+class Fresh:
+    """How a finished reproducer is run: fresh process, fresh caches, empty directory, the user's own settings.
 
-    The results hold the graph that failed. Nothing runs past `end` (of `time.monotonic`). C++ extensions of the program are not
-    built again where they lie in `extensions`: they are not what is asked about, and may take longer than all else. `still`: the
-    failure is a standstill, so a run that does nothing any more is not waited for to its limit.
+    `timeout` is that of one run; none is run past `end` (of `time.monotonic`). C++ extensions of the program are not built again
+    where they lie in `extensions`: they are not what is asked about, and may take longer than all else. `still`: the failure is
+    a standstill, so a run that does nothing any more is not waited for to its limit.
     """
-    return _fresh([Query(source, rung, timeout)] * runs, python, neutral, extensions, end, still)
+
+    timeout: float = 120.0
+    neutral: Path | None = None
+    extensions: Path | None = None
+    end: float = math.inf
+    still: bool = False
+
+
+def verify(
+    source: str, python: str, fresh: Fresh = Fresh(), *, rung: str | None = None, runs: int = 3
+) -> list[CandidateResult]:
+    """Run a finished reproducer `runs` times. The results hold the graph that failed."""
+    return _answers([Query(source, rung, fresh.timeout)] * runs, python, fresh)
 
 
 def verify_with_control(
-    source: str,
-    python: str,
-    passing: str,
-    *,
-    runs: int = 3,
-    timeout: float = 120.0,
-    neutral: Path | None = None,
-    extensions: Path | None = None,
-    end: float = math.inf,
-    still: bool = False,
-    warm: PooledRunner | None = None,
+    source: str, python: str, passing: str, fresh: Fresh, *, runs: int, warm: PooledRunner | None
 ) -> tuple[list[CandidateResult], CandidateResult]:
     """What `verify` gives, and beside it one run with the backend `passing`, which ought to end well.
 
     That one is asked of the `warm` runner first; only where it does not end well there, a fresh process decides.
     """
     if warm is not None:
-        control = warm.run(source, rung=passing, timeout=timeout)
+        control = warm.run(source, rung=passing, timeout=fresh.timeout)
         if control.outcome.kind is OutcomeKind.OK:
-            asked: dict[str, Any] = {"neutral": neutral, "extensions": extensions, "end": end, "still": still}
-            return verify(source, python, runs=runs, timeout=timeout, **asked), control
-    queries = [*[Query(source, None, timeout)] * runs, Query(source, passing, timeout)]
-    *results, control = _fresh(queries, python, neutral, extensions, end, still)
+            return verify(source, python, fresh, runs=runs), control
+    queries = [*[Query(source, None, fresh.timeout)] * runs, Query(source, passing, fresh.timeout)]
+    *results, control = _answers(queries, python, fresh)
     return results, control
 
 
-def _fresh(
-    queries: Sequence[Query], python: str, neutral: Path | None, extensions: Path | None, end: float, still: bool
-) -> list[CandidateResult]:
+def _answers(queries: Sequence[Query], python: str, fresh: Fresh) -> list[CandidateResult]:
     alone = any(meets_others(query.source) for query in queries)
     # One more than there are cores: the last of three does not leave one idle.
     jobs = 1 if alone else min(len(queries), usable_cores() + 1, VERIFY_JOBS)
-    runner = _Verifier(python, jobs=jobs, neutral=neutral, kernels=extensions)
-    runner.still = still
-    runner.until(end)
+    runner = _Verifier(python, jobs=jobs, neutral=fresh.neutral, kernels=fresh.extensions)
+    runner.still = fresh.still
+    runner.until(fresh.end)
     try:
         answers = dict(runner.run_queries(queries))
         return [answers[number] for number in sorted(answers)]

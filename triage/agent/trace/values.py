@@ -11,10 +11,9 @@ import math
 import sys
 import types
 
-from ..compat import gpu
-from . import devices, fields, functions
+from . import devices, fields, functions, tensors
+from .unspoken import UnspokenError
 
-ELEMENTS = 8
 NESTED = 0x10  # of a code: it is that of a function within another
 ITEMS = 64
 DEPTH = 6
@@ -26,10 +25,6 @@ CHILDS_MAIN = "__mp_main__"  # what a process that multiprocessing started calls
 def home(module):
     """A module's name, the same in every process of the program."""
     return MAIN if module == CHILDS_MAIN else module
-
-
-class UnspokenError(Exception):
-    """There is no expression for a value; the text says of which type."""
 
 
 class Speller(object):
@@ -215,13 +210,13 @@ class Speller(object):
         torch = sys.modules.get("torch")
         if torch is not None:
             if isinstance(value, torch.Tensor):
-                return self._tensor(torch, value)
+                return tensors.spelled(torch, value, self.ranges)
             if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
                 return repr(value)
             if isinstance(value, torch.device):
                 return "torch.device(%r)" % str(value)
             if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
-                return self._array(torch, value)
+                return "%s.numpy()" % tensors.spelled(torch, tensors.of_array(torch, value), self.ranges)
         if isinstance(value, enum.Enum) and self._local(type(value)):
             return "%s.%s" % (self._named(type(value)), value.name)
         if isinstance(value, types.MethodType):
@@ -278,47 +273,6 @@ class Speller(object):
                 except Exception:
                     continue
         return "types.SimpleNamespace(%s)" % ", ".join(written)
-
-    def _tensor(self, torch, value):
-        if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout is not torch.strided:
-            raise UnspokenError("a %s" % type(value).__qualname__)
-        shape, dtype = tuple(value.shape), value.dtype
-        text = ", ".join(str(int(size)) for size in shape) or "()"
-        told = "" if dtype == torch.get_default_dtype() else ", dtype=%s" % dtype
-        device = value.device
-        where = ', device="%s"' % devices.name_of(device) if devices.is_elsewhere(device) else ""
-        where += ", requires_grad=True" if value.requires_grad and value.is_leaf else ""
-        seen = gpu.can_read(value)
-        if value.numel() <= ELEMENTS and not dtype.is_complex and seen:
-            values = value.detach().cpu().tolist()
-            if dtype == torch.int64 or dtype == torch.bool:
-                told = ""
-            if value.numel() and not _has_odd(values):
-                made = "torch.tensor(%r%s%s)" % (values, told, where)
-                return "torch.nn.Parameter(%s)" % made if isinstance(value, torch.nn.Parameter) else made
-        if dtype == torch.bool:
-            made = "torch.ones(%s, dtype=torch.bool%s)" % (text, where)
-        elif dtype.is_floating_point or dtype.is_complex:
-            made = "torch.randn(%s%s%s)" % (text, told, where)
-        elif (
-            seen
-            and self.ranges
-            and value.numel()
-            and dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-        ):
-            low, high = int(value.min()), int(value.max())
-            made = "torch.randint(%d, %d, %r, dtype=%s%s)" % (low, high + 1, shape, dtype, where)
-        else:
-            made = "torch.zeros(%s, dtype=%s%s)" % (text, dtype, where)
-        return "torch.nn.Parameter(%s)" % made if isinstance(value, torch.nn.Parameter) else made
-
-    def _array(self, torch, value):
-        """An array of NumPy's: as the tensor with the same elements, where torch has its dtype."""
-        try:
-            tensor = torch.from_numpy(value.copy())
-        except (TypeError, ValueError):
-            raise UnspokenError("an array of %s" % value.dtype) from None
-        return "%s.numpy()" % self._tensor(torch, tensor)
 
     def _module(self, torch, value, depth):
         """A module, on the device where it was made."""
@@ -392,9 +346,3 @@ def _test_case():
 def _is_module(value):
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.nn.Module)
-
-
-def _has_odd(values):
-    if isinstance(values, list):
-        return any(_has_odd(item) for item in values)
-    return isinstance(values, float) and not math.isfinite(values)

@@ -5,11 +5,11 @@ import statements: a candidate lives on nothing that it did not import. Not for 
 `torch.compile` under a name of its own: of that the agent in a candidate would not hear.
 """
 
-import gc
 import os
 import sys
 
 from ..hooks import confine, imports, shared_cache
+from . import proc
 from .candidate import become_a_process
 
 REQUESTS, REPLIES = "requests", "replies"
@@ -29,10 +29,7 @@ def begin(request, out, err):
 def execute(statements):
     """Import. Returns what speaks against candidates that are forked after these statements, in words."""
     why = _why_not(statements)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    gc.collect()
-    gc.freeze()
+    proc.settle()
     return why
 
 

@@ -2,6 +2,7 @@
 little of it.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -30,6 +31,14 @@ def leave(status):
         except Exception:
             continue
     os._exit(status)
+
+
+def settle():
+    """Before it is forked: nothing is left to write, and no child copies a page because its collector looks at old objects."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    gc.collect()
+    gc.freeze()
 
 
 def become_subreaper():

@@ -1,7 +1,6 @@
 """What the warm interpreter does before its first fork: import everything a compile needs, and compile a little."""
 
 import contextlib
-import gc
 import importlib
 import os
 import pkgutil
@@ -12,7 +11,7 @@ import time
 
 from .. import compat
 from ..hooks import imports, shared_cache
-from . import modules, phases, rehearsal
+from . import modules, phases, proc, rehearsal
 
 # Further phases ask the compiler which vector instructions work, and gain a candidate only 0.02 s.
 WARM_PHASE = "lowering"
@@ -89,10 +88,7 @@ def warm_up(shared, as_it_is=False):
         return {"refused": "a forked child fails: %s" % why}
     if as_it_is and _threads_of_libraries() > threads:
         return {"refused": "it has several threads, of which a fork copies one"}
-    sys.stdout.flush()
-    sys.stderr.flush()
-    gc.collect()
-    gc.freeze()
+    proc.settle()
     return {
         "torch": str(torch.__version__),
         "python": platform.python_version(),

@@ -30,13 +30,6 @@ def disabled_functions(source: Source, line: int) -> Iterator[Disabled]:
         place = source.offset(function.lineno, 0)
         edits = [Edit(place, place, f"{indent}@{DECORATOR}\n")]
         needed = after_imports(source, [])
-        name = ".".join([*_around(source, function), function.name])
+        classes = [each.name for each in source.above(function) if isinstance(each, ast.ClassDef)]
+        name = ".".join([*reversed(classes), function.name])
         yield Disabled(name, function.lineno, (*([needed] if needed.text else []), *edits))
-
-
-def _around(source: Source, node: ast.AST) -> list[str]:
-    names = []
-    while (parent := source.parents.get(node)) is not None:
-        names += [parent.name] if isinstance(parent, ast.ClassDef) else []
-        node = parent
-    return names[::-1]

@@ -37,13 +37,10 @@ def uncompiled_in_library(path: Path, source: Source, line: int) -> Iterator[Unc
     """The functions that a line of a package stands in and that are found by their names from its module, the innermost first."""
     module = ".".join(Path(in_packages(str(path)) or "").with_suffix("").parts).removesuffix(".__init__")
     for function in functions_around(source, line):
-        names = [function.name]
-        around = source.parents.get(function)
-        while isinstance(around, ast.ClassDef):
-            names.insert(0, around.name)
-            around = source.parents.get(around)
+        *around, _ = source.above(function)  # without the module
+        names = [*(each.name for each in reversed(around) if isinstance(each, ast.ClassDef)), function.name]
         decorators = {source.source(each) for each in function.decorator_list}
-        if not isinstance(around, ast.Module) or not module or decorators & _NO_PLAIN_METHOD:
+        if len(names) <= len(around) or not module or decorators & _NO_PLAIN_METHOD:
             continue  # one within another function is made anew each time
         *parents, last = module.split(".")
         holder = names[0] if len(names) > 1 else last

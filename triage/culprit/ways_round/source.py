@@ -118,10 +118,9 @@ def after_imports(source: Source, lines: Sequence[str]) -> Edit:
 
 def above(source: Source, node: ast.AST, line: str) -> Edit:
     """A line above the statement that a node stands in, and above its decorators."""
-    while not isinstance(node, ast.stmt):
-        node = source.parents[node]
-    place = source.offset(source.first_line(node), 0)
-    return Edit(place, place, f"{source.indent(node)}{line}\n")
+    statement = source.statement_of(node)
+    place = source.offset(source.first_line(statement), 0)
+    return Edit(place, place, f"{source.indent(statement)}{line}\n")
 
 
 def names_of(source: Source) -> set[str]:

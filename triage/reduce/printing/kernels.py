@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from triage.model.effects import VIEWS
-from triage.model.syntax import called_name, parse
+from triage.model.syntax import called_name, first_name, parse
 from triage.model.text import words
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -186,7 +186,7 @@ def _call_writes(call: ast.Call, given: set[str], names: _Names) -> bool:
     if isinstance(call.func, ast.Attribute):
         receiver = call.func.value
         # A tensor's method changes the tensor, a module's function what it is given.
-        if _root(receiver) not in names.known:
+        if first_name(receiver) not in names.known:
             touched = [receiver, *touched[: 0 if name.endswith("_") else None]]
     if not any(_shares(item, given) for item in touched):
         return False
@@ -200,15 +200,8 @@ def _is_known(function: ast.expr, names: _Names) -> bool:
     if isinstance(function, ast.Name):
         return function.id in names.known
     if isinstance(function, ast.Attribute):
-        return _root(function) not in names.foreign
+        return first_name(function) not in names.foreign
     return False
-
-
-def _root(node: ast.AST) -> str:
-    """The first name of a dotted one, else an empty text."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 # -- fitting ----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from triage.judge.signature import first_words, headline
+from triage.judge.naming import first_words, headline
 from triage.model.report import TriageReport
 from triage.model.stage import Stage
 from triage.model.text import clip

@@ -6,12 +6,12 @@ Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0
 from __future__ import annotations
 
 import json
-import re
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from triage.judge.signature import headline
+from triage.judge.naming import headline
+from triage.model.places import line_told
 from triage.model.report import TriageReport
 from triage.model.stage import Stage, Symptom
 from triage.model.text import clip
@@ -20,7 +20,6 @@ from triage.report.sources import Sources
 from triage.report.titles import title
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_PLACE = re.compile(r"^(?P<file>[^\n<][^\n]*?):(?P<line>\d+) in ")  # `<string>`, a cell: no file
 _HELP = (
     "The stage is the first backend on the ladder eager, aot_eager, aot_eager_decomp_partition, inductor with which the program "
     "fails where it passed with the one below. The run directory has a reproducer, the log and the ways round that were tried."
@@ -96,14 +95,14 @@ def _message(report: TriageReport) -> str:
 
 def _locations(report: TriageReport) -> list[dict[str, Any]]:
     """The line of the program; where none is known the first of its script; nothing where there is no script either."""
-    lines = [report.signature.user_line if report.signature is not None else None, report.verdict.line]
-    found = next((place for place in (_PLACE.match(line or "") for line in lines) if place), None)
+    texts = [report.signature.user_line if report.signature is not None else None, report.verdict.line]
+    told = filter(None, (line_told(text or "") for text in texts))
+    found = next((line for line in told if line.function and not line.file.startswith("<")), None)  # a cell is no file
     script = next((word for word in report.command if word.endswith(".py")), None)
     if found is None:
         return [_location(script, 1)] if script is not None else []
-    file = found["file"]
-    named = script if script is not None and PurePath(script).name == PurePath(file).name else file
-    return [_location(named, max(1, int(found["line"])))]
+    named = script if script is not None and PurePath(script).name == PurePath(found.file).name else found.file
+    return [_location(named, max(1, found.line))]
 
 
 def _location(file: str, line: int) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from pathlib import Path
 from triage.judge.handled import handled, unexpected
 from triage.judge.judgement import CandidateResult
 from triage.judge.likeness import same_failure
-from triage.judge.printed import REPEATS, as_wrong, differing, results_in, steadied, words_of
+from triage.judge.lines import results_in
+from triage.judge.printed import REPEATS, as_wrong, differing, steadied, words_of
 from triage.judge.signature import FailureSignature
 from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind

@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from triage.model.syntax import parse, parse_expression
+from triage.model.syntax import first_name, parse, parse_expression
 from triage.reduce.text.code.compile_calls import compile_uses
 from triage.reduce.text.code.edits import without_decorator
 from triage.reduce.text.code.names import Occurrences, bound_globals, tells_its_base
@@ -80,10 +80,10 @@ def direct_script(
     """
     grad = [] if said.grad else ["torch.set_grad_enabled(False)"]
     name = next(name for name in ("compiled", "compiled_f", "compiled_again") if name not in bound_globals(bundled))
-    lines = list[str]()
+    is_compiled, lines = _compiled_where_defined(bundled), list[str]()
     for callee, calls in said.by_callee():
         called = callee
-        if said.compiled and callee not in _compiled_where_defined(bundled):
+        if said.compiled and callee not in is_compiled:
             lines.append(f"{name} = torch.compile({callee}{', ' if options else ''}{options})")
             called = name
         lines += [f"{called}({given})" for given in calls]
@@ -104,17 +104,20 @@ def _bound_by(statements: str) -> set[str]:
 
 def _compiled_where_defined(script: Script) -> set[str]:
     """Functions with a decorator that compiles them: torch refuses to compile them once more."""
-    uses = set(compile_uses(script))
-    functions = [item for item in script.tree.body if isinstance(item, ast.FunctionDef)]
-    return {item.name for item in functions if uses.intersection(item.decorator_list)}
+    marked = {node for node, _ in _compiling_marks(script)}
+    return {item.name for item in script.tree.body if isinstance(item, ast.FunctionDef) and item in marked}
 
 
 def _plain_where_defined(script: Script) -> Script:
     """The script whose functions have no decorator that compiles them: else both sides of a comparison are compiled."""
-    uses = set(compile_uses(script))
-    marks = [mark for node in script.nodes for mark in getattr(node, "decorator_list", ()) if mark in uses]
-    edits = [without_decorator(script, mark) for mark in marks]
+    edits = [without_decorator(script, mark) for _, mark in _compiling_marks(script)]
     return Script(script.replaced(edits)) if edits else script
+
+
+def _compiling_marks(script: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """What is defined with a decorator that compiles it, and that decorator."""
+    uses = set(compile_uses(script))
+    yield from ((node, mark) for node in script.nodes for mark in getattr(node, "decorator_list", ()) if mark in uses)
 
 
 def compared_script(
@@ -203,10 +206,8 @@ def _changes(value: ast.expr) -> bool:
     """Whether a call may change what it is given here: an object of the program's, a list, a dict."""
     if isinstance(value, ast.List | ast.Dict | ast.Set):
         return True
-    first = value.func if isinstance(value, ast.Call) else None
-    while isinstance(first, ast.Attribute):
-        first = first.value
-    return isinstance(first, ast.Name) and first.id != "torch" and not hasattr(builtins, first.id)
+    first = first_name(value.func) if isinstance(value, ast.Call) else ""
+    return bool(first) and first != "torch" and not hasattr(builtins, first)
 
 
 def _of_every_call(calls: Sequence[Arguments]) -> list[str]:
