@@ -399,6 +399,8 @@ def test_a_program_that_prints_the_same_is_run_uncompiled_once(begun: Callable[.
         ("loss 0.5\nloss 0.4", "loss 0.4"),
         ("2 graphs compiled", "0 graphs compiled"),
         ("recompiled: False", "recompiled: True"),
+        ("compiled 2 functions", "compiled 0 functions"),
+        ("graphs compiled per epoch: [2, 0]", "graphs compiled per epoch: [0, 0]"),
         ("epoch 3, 812 of 1000 right", "epoch 3, 811 of 1000 right"),
         ("one 1\ntwo 2", "two 2\none 1"),  # of two threads, say
         ("done\n2026-11-28 09:10:11", "done\n2026-11-28 09:11:12"),
@@ -429,6 +431,9 @@ def test_what_is_measured_counted_or_rounded_is_no_difference(one: str, other: s
         ("Epoch 1 loss 0.25 time 2.3s", "Epoch 1 loss 1.13 time 4.5s"),
         ("12.5 images per second, loss 0.25", "99.5 images per second, loss 1.13"),
         ("{'loss': 0.25, 'epoch_time': 2.3}", "{'loss': 1.13, 'epoch_time': 4.5}"),
+        ("compiled int64 [0, 60, 150]", "compiled int8 [0, 60, -106]"),  # beside a line that tells of eager
+        ("Inductor: tensor([44, 100])", "Inductor: tensor([300, 100])"),
+        ("compiled tensor(44, dtype=torch.uint8)", "compiled tensor(300)"),
     ],
 )
 def test_other_results_are(one: str, other: str) -> None:

@@ -23,6 +23,9 @@ _OF_COMPILER = re.compile(
     r"\d:\d\d|\d{4}-\d\d|<[\w. ]+ at |thread|process|worker",
     re.IGNORECASE,
 )
+# But `compiled [0, 60, -106]` beside `eager [0, 60, 150]` is a result: no count of the compiler's is told as an array.
+_LABEL = re.compile(r"\b(?:compiled|inductor)\b", re.IGNORECASE)
+_ARRAY = re.compile(r"\[[^\]]*\d[^\]]*\]|\b(?:tensor|array)\([^)]*\d")
 
 _CLOCK = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?:T(?=\d))?|(?<![\d:])\d\d?:\d\d:\d\d(?:[.,]\d+)?(?![\d:])")
 _DRAWN = re.compile(r"\d:\d\d<[\d:?]+")  # a progress bar on its way: how far it is hangs on the time
@@ -100,7 +103,7 @@ def _read(text: str) -> Iterator[tuple[str, bool]]:
 
 def _line(text: str, *, logged: bool) -> tuple[str, Line] | None:
     """The line, and what it reads but for numbers and quoted words; None where it tells no result."""
-    numbers_only = logged or _OF_COMPILER.search(_BACKWARD.sub("", text)) is not None
+    numbers_only = logged or _is_of_compiler(_BACKWARD.sub("", text))
     text = _CLOCK.sub("", text).strip()
     told = _BACKWARD.sub("grad_fn", text)
     if is_measured(told):  # what is counted beside a time may hang on it
@@ -115,6 +118,16 @@ def _line(text: str, *, logged: bool) -> tuple[str, Line] | None:
     shape = "".join(ANY_NUMBER.sub("#", words).split())  # a sign takes the place of a space
     words = "" if numbers_only else "".join(ANY_NUMBER.sub("#", told).split())
     return shape, Line(text, told, (*spans, *integers), words, len(integers))
+
+
+def _is_of_compiler(text: str) -> bool:
+    """Whether the line may tell of the compiler, which an uncompiled run has nothing to tell of.
+
+    >>> _is_of_compiler("compiled 3 times"), _is_of_compiler("compiled: tensor([3])"), _is_of_compiler("graphs compiled: [3]")
+    (True, False, True)
+    """
+    other = _LABEL.sub("", text) if _ARRAY.search(text) else text
+    return _OF_COMPILER.search(other) is not None
 
 
 def results_in(run: CandidateResult) -> Lines:
