@@ -39,6 +39,7 @@ def test_the_failure_that_the_program_dies_of_is_located_and_the_other_one_told(
     report = command.report()
     assert report["verdict"]["stage"] == "inductor" and report["verdict"]["symptom"] == "exception", done.stderr
     assert report["signature"]["exception_type"] == "CppCompileError"
+    assert "`aot_eager_decomp_partition` comes past this failure, `inductor` is" in report["verdict"]["summary"]
     below = {row["rung"]: row for row in report["ladder"]}["aot_eager_decomp_partition"]
     assert below["outcome"] == "ok" and "past the point of the failure, it fails by AssertionError" in below["note"]
     assert not any("aot_eager" in text for text in report["workarounds"])

@@ -315,9 +315,10 @@ def test_a_backend_with_which_the_whole_script_fails_is_no_way_round():
 
 @pytest.mark.parametrize(("failed", "later"), [((), False), (("aot_eager",), False), ((), True)])
 def test_nor_is_one_with_which_it_fails_by_something_else(failed: tuple[str, ...], later: bool):
-    run = SimpleNamespace(later=later or None)
     trials = object.__new__(_Trials)
-    trials.walk = SimpleNamespace(seen={"aot_eager": [run]}, failed_besides=frozenset(failed))
+    trials.walk = SimpleNamespace(
+        seen={"aot_eager": ["a run"]}, failed_besides=frozenset(failed), only_past=lambda rung: later
+    )
     trials.conclusion = Conclusion(Stage.INDUCTOR, Symptom.WRONG_RESULT, failing=LADDER[3], passing=LADDER[2])
     program = Program(lambda path: Source(""), Path("/x.py"), {})
     assert (trials._passing_backend(program) is None) == bool(failed or later)

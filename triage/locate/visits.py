@@ -97,6 +97,10 @@ class Visits(Runs):
         else:
             self._crowded += crowded
 
+    def only_past(self, rung: Rung | None) -> bool:
+        """Whether the script comes past its failure on this rung, and fails later by something else (`later.py`)."""
+        return rung is not None and any(probe.later is not None for probe in self.seen.get(rung.name, []))
+
     def _took(self, rung: Rung, probe: Probe, *, beside: bool, alone_at_once: bool) -> bool:
         """Keep what a run tells of its rung, and announce it; whether it was in another's way, or hangs, and must be asked again.
 

@@ -44,9 +44,11 @@ def summary_sentence(
     incomplete: str | None,
     compared: AgentNotes | None = None,
     refused: Probe | None = None,
+    *,
+    past: bool = False,
 ) -> str:
     """What fails, on which rung first, and with what; what was left out where graphs were `compared` with eager. `refused` is
-    the uncompiled run where it alone fails.
+    the uncompiled run where it alone fails. `past`: below the failing rung the script only comes past this failure.
     """
     if conclusion.symptom is Symptom.NONE:
         return _passes(conclusion, first, incomplete, compared, refused)
@@ -60,7 +62,8 @@ def summary_sentence(
         reason = f" ({incomplete})" if incomplete else ""
         return f"The script fails with {face}; the stage to blame was not settled{reason}."
     below = conclusion.passing.name if conclusion.passing else UNCOMPILED.name
-    good = "Without torch.compile the script passes" if below == UNCOMPILED.name else f"`{below}` passes"
+    goes = "comes past this failure" if past else "passes"
+    good = f"Without torch.compile the script {goes}" if below == UNCOMPILED.name else f"`{below}` {goes}"
     bad = (
         "the script's own backend is the first that fails"
         if conclusion.failing.stage is Stage.BACKEND
