@@ -11,6 +11,7 @@ import pytest
 from walk_machine import FRAMES, RUNGS, SITE, Machine, error, go, walk_of
 
 from triage.judge.signature import signature_of
+from triage.locate.later import passed_it
 from triage.locate.walk import Walk
 from triage.model.outcome import AgentNotes, BoundaryPoint, CompileCall, Frame, Outcome, RaisedException
 from triage.model.rungs import LADDER, UNCOMPILED, in_place_of
@@ -225,6 +226,16 @@ def test_a_rung_that_comes_past_the_failure_and_fails_by_another_passes(
     rows = {row.rung: row for row in ladder_rows(found, found.conclusion())}
     note = "past the point of the failure, it fails by TypeError: another one"
     assert (rows[below[1]].note == note) is (stage is Stage.INDUCTOR)
+
+
+def test_behind_a_failure_outside_of_any_counted_call_lies_nothing_for_sure() -> None:
+    first, later = (
+        Probe(name, name, failed := Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=raised), signature_of(failed),
+              AgentNotes(point=BoundaryPoint(calls, 0)), Path("x"))
+        for name, raised, calls in (("inductor", error(), 1), ("aot_eager", error("aot_eager", "another one"), 2))
+    )  # fmt: skip
+    assert passed_it(later, first, BoundaryPoint(1, 0)).later == later.signature
+    assert passed_it(later, first, BoundaryPoint(0, 0)) is later and passed_it(later, first, None) is later
 
 
 def test_a_failed_check_of_the_program_leaves_no_point_to_come_past(walk: Callable[..., Walk]) -> None:

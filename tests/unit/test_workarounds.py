@@ -115,7 +115,7 @@ def test_a_backend_with_which_the_script_fails_is_no_way_round_it() -> None:
     names = ("aot_eager", "aot_eager_decomp_partition")
     cures = tuple(Setting("backend", "backend", each, f'torch.compile(..., backend="{each}")', 3) for each in names)
     outcomes = {names[0]: OutcomeKind.EXCEPTION, names[1]: OutcomeKind.OK}
-    seen = {name: [SimpleNamespace(outcome=Outcome(kind))] for name, kind in outcomes.items()}
+    seen = {name: [SimpleNamespace(outcome=Outcome(kind), later=None)] for name, kind in outcomes.items()}
     found = Conclusion(Stage.INDUCTOR, Symptom.CRASH, failing=LADDER[4], passing=LADDER[3])
     walk = SimpleNamespace(evidence=seen, seen=seen, failed_besides=frozenset())
     findings = Findings(None, None, (), walk, workarounds=tuple(each.text for each in cures), cures=cures)

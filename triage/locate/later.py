@@ -15,9 +15,12 @@ from triage.probe.run import Probe
 
 
 def passed_it(probe: Probe, first: Probe, point: BoundaryPoint | None) -> Probe:
-    """The run as one that passed, where it did; else as it is. `point`: where the `first` one raised, in compiled code."""
+    """The run as one that passed, where it did; else as it is. `point`: where the `first` one raised, in compiled code.
+
+    Where no call was counted by then (`torch.export`, and what else is no compiled function) nothing lies behind it for sure.
+    """
     reached = probe.notes.point
-    if point is None or probe.cancelled or not fails_otherwise(probe, first):
+    if point is None or not point.calls or probe.cancelled or not fails_otherwise(probe, first):
         return probe
     if reached == point or reached.calls < point.calls or reached.backwards < point.backwards:
         return probe
