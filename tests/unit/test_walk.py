@@ -228,6 +228,24 @@ def test_a_rung_that_comes_past_the_failure_and_fails_by_another_passes(
     assert (rows[below[1]].note == note) is (stage is Stage.INDUCTOR)
 
 
+def test_a_script_that_fails_uncompiled_later_is_to_blame(walk: Callable[..., Walk]) -> None:
+    """What eager raises in a backward pass a compiler may meet before."""
+    other = error("aot_eager", "a variable was modified", "uncaught")
+    machine = Machine({"inductor": itertools.repeat(error()), "uncompiled": itertools.repeat(other)})
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        return (
+            replace(found, notes=replace(found.notes, point=BoundaryPoint(3, 3)))
+            if request.rung == "uncompiled"
+            else found
+        )
+
+    found = walk(machine, jobs=2)
+    found.probe = probe
+    assert go(found).stage is Stage.SCRIPT
+
+
 def test_behind_a_failure_outside_of_any_counted_call_lies_nothing_for_sure() -> None:
     first, later = (
         Probe(name, name, failed := Outcome(OutcomeKind.EXCEPTION, 1.0, 1, exception=raised), signature_of(failed),

@@ -79,7 +79,8 @@ class Visits(Runs):
                     waiting[pool.submit(self._asked, rung, name, stop)] = rung
                 ended, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ended:
-                    rung, probe = waiting.pop(future), passed_it(future.result(), self.start, self.stop_after)
+                    rung = waiting.pop(future)
+                    probe = self._without_later(rung, future.result())
                     if probe.cancelled:
                         self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
                         continue
@@ -96,6 +97,10 @@ class Visits(Runs):
             self._ask_alone(crowded)
         else:
             self._crowded += crowded
+
+    def _without_later(self, rung: Rung, probe: Probe) -> Probe:
+        """Uncompiled a later failure counts: a compiler may meet early what eager raises in a backward pass."""
+        return probe if rung is UNCOMPILED else passed_it(probe, self.start, self.stop_after)
 
     def only_past(self, rung: Rung | None) -> bool:
         """Whether the script comes past its failure on this rung, and fails later by something else (`later.py`)."""
@@ -200,7 +205,7 @@ class Visits(Runs):
             if self.spoiled is not None and (self.spoiled.signature is None or looks_alike(self.spoiled, probe)):
                 self.met[rung.name] = probe
                 continue
-            again = passed_it(self.ask(rung, f"{probe.name}-alone"), self.start, self.stop_after)
+            again = self._without_later(rung, self.ask(rung, f"{probe.name}-alone"))
             if again.cancelled:
                 continue
             others = [each for each in self.seen.get(rung.name, []) if each is not probe]
