@@ -62,8 +62,8 @@ def summary_sentence(
         reason = f" ({incomplete})" if incomplete else ""
         return f"The script fails with {face}; the stage to blame was not settled{reason}."
     below = conclusion.passing.name if conclusion.passing else UNCOMPILED.name
-    goes = "comes past this failure" if past else "passes"
-    good = f"Without torch.compile the script {goes}" if below == UNCOMPILED.name else f"`{below}` {goes}"
+    lower = f"`{below}` {'comes past this failure' if past else 'passes'}"
+    good = "Without torch.compile the script passes" if below == UNCOMPILED.name else lower
     bad = (
         "the script's own backend is the first that fails"
         if conclusion.failing.stage is Stage.BACKEND
