@@ -147,10 +147,7 @@ def _of_another_failure(found: Findings) -> str | None:
     for rung in found.walk.rungs:
         later = next((probe.later for probe in found.walk.seen.get(rung.name, ()) if probe.later is not None), None)
         if later is not None:
-            where = "without torch.compile" if rung is UNCOMPILED else f"with `{rung.name}`"
-            return (
-                f"The script has another failure: {where} it comes past this one and fails later by {in_short(later)}."
-            )
+            return f"The script has another failure: with `{rung.name}` it comes past this one and fails later by {in_short(later)}."
     return None
 
 
