@@ -17,21 +17,18 @@ def rounded_otherwise(torch):
     def call(func, args, kwargs):
         if modes.name_of(func) not in ADDING:
             return func(*args, **kwargs)
-        before = [each.clone() for each in _tensors(torch, args[0])]
+        before = [each.clone() for each in compat.tensors_in(args[0])]
         result = func(*args, **kwargs)
         put_back = randomness.kept(torch)  # the program's own random numbers are as they were
         try:
-            for first, after in zip(before, _tensors(torch, args[0] if result is None else result)):  # noqa: B905 - not in Python 3.9
+            given = compat.tensors_in(args[0] if result is None else result)
+            for first, after in zip(before, given):  # noqa: B905 - not in Python 3.9
                 _shake_added(torch, first, after)
         finally:
             put_back()
         return result
 
     return compat.dispatching(call, whole=True)
-
-
-def _tensors(torch, value):
-    return [value] if isinstance(value, torch.Tensor) else list(value)
 
 
 def _shake_added(torch, before, after):
