@@ -198,6 +198,16 @@ def test_a_rung_that_really_fails_otherwise_keeps_its_failure(walk: Callable[...
     assert all(probe.outcome.failed for probe in found.seen["aot_eager"])
 
 
+def reaching(machine: Machine, point: BoundaryPoint, *rungs: str) -> Callable[..., Probe]:
+    """Its runs, which raise at this point on these rungs."""
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        found = machine(request, cancel)
+        return replace(found, notes=replace(found.notes, point=point)) if request.rung in rungs else found
+
+    return probe
+
+
 @pytest.mark.parametrize(
     ("reached", "raised", "stage"),
     [
@@ -213,13 +223,8 @@ def test_a_rung_that_comes_past_the_failure_and_fails_by_another_passes(
 ) -> None:
     below = ("aot_eager", "aot_eager_decomp_partition")
     machine = Machine({"inductor": itertools.repeat(error()), **{name: itertools.repeat(raised) for name in below}})
-
-    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
-        found = machine(request, cancel)
-        return replace(found, notes=replace(found.notes, point=reached)) if request.name in below else found
-
     found = walk(machine, jobs=2)
-    found.probe = probe
+    found.probe = reaching(machine, reached, *below)
     assert go(found).stage is stage
     later = [found.seen[name][0].later for name in below if name in found.seen]
     assert all((each is not None) is (stage is Stage.INDUCTOR) for each in later)
@@ -232,17 +237,8 @@ def test_a_script_that_fails_uncompiled_later_is_to_blame(walk: Callable[..., Wa
     """What eager raises in a backward pass a compiler may meet before."""
     other = error("aot_eager", "a variable was modified", "uncaught")
     machine = Machine({"inductor": itertools.repeat(error()), "uncompiled": itertools.repeat(other)})
-
-    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
-        found = machine(request, cancel)
-        return (
-            replace(found, notes=replace(found.notes, point=BoundaryPoint(3, 3)))
-            if request.rung == "uncompiled"
-            else found
-        )
-
     found = walk(machine, jobs=2)
-    found.probe = probe
+    found.probe = reaching(machine, BoundaryPoint(3, 3), "uncompiled")
     assert go(found).stage is Stage.SCRIPT
 
 
@@ -260,17 +256,8 @@ def test_a_failed_check_of_the_program_leaves_no_point_to_come_past(walk: Callab
     """What it saw may come of anything before."""
     other = error("aot_eager", "another one")
     machine = Machine({"inductor": itertools.repeat(error(phase="uncaught")), "aot_eager": itertools.repeat(other)})
-
-    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
-        found = machine(request, cancel)
-        return (
-            replace(found, notes=replace(found.notes, point=BoundaryPoint(9, 9)))
-            if request.rung == "aot_eager"
-            else found
-        )
-
     found = walk(machine, jobs=2)
-    found.probe = probe
+    found.probe = reaching(machine, BoundaryPoint(9, 9), "aot_eager")
     assert go(found).failing is LADDER[2]
 
 

@@ -317,7 +317,7 @@ def test_a_backend_with_which_the_whole_script_fails_is_no_way_round():
 def test_nor_is_one_with_which_it_fails_by_something_else(failed: tuple[str, ...], later: bool):
     trials = object.__new__(_Trials)
     trials.walk = SimpleNamespace(
-        seen={"aot_eager": ["a run"]}, failed_besides=frozenset(failed), only_past=lambda rung: later
+        seen={"aot_eager": ["a run"]}, failed_besides=frozenset(failed), later_on=lambda rung: later or None
     )
     trials.conclusion = Conclusion(Stage.INDUCTOR, Symptom.WRONG_RESULT, failing=LADDER[3], passing=LADDER[2])
     program = Program(lambda path: Source(""), Path("/x.py"), {})

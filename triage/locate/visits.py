@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
+from triage.judge.signature import FailureSignature
 from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
 from triage.locate.conclude import discount, expected_exceptions
 from triage.locate.lateness import SILENT_SECONDS, STILL_FACTOR
@@ -79,8 +80,7 @@ class Visits(Runs):
                     waiting[pool.submit(self._asked, rung, name, stop)] = rung
                 ended, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ended:
-                    rung = waiting.pop(future)
-                    probe = self._without_later(rung, future.result())
+                    rung, probe = waiting.pop(future), passed_it(future.result(), self.start, self.stop_after)
                     if probe.cancelled:
                         self.session.emit("probe_cancelled", rung=rung.name, name=probe.name)
                         continue
@@ -98,13 +98,9 @@ class Visits(Runs):
         else:
             self._crowded += crowded
 
-    def _without_later(self, rung: Rung, probe: Probe) -> Probe:
-        """Uncompiled a later failure counts: a compiler may meet early what eager raises in a backward pass."""
-        return probe if rung is UNCOMPILED else passed_it(probe, self.start, self.stop_after)
-
-    def only_past(self, rung: Rung | None) -> bool:
-        """Whether the script comes past its failure on this rung, and fails later by something else (`later.py`)."""
-        return rung is not None and any(probe.later is not None for probe in self.seen.get(rung.name, []))
+    def later_on(self, rung: Rung) -> FailureSignature | None:
+        """What the script fails by on a rung on which it comes past its failure (`later.py`); None where it does not."""
+        return next((probe.later for probe in self.seen.get(rung.name, []) if probe.later is not None), None)
 
     def _took(self, rung: Rung, probe: Probe, *, beside: bool, alone_at_once: bool) -> bool:
         """Keep what a run tells of its rung, and announce it; whether it was in another's way, or hangs, and must be asked again.
@@ -205,7 +201,7 @@ class Visits(Runs):
             if self.spoiled is not None and (self.spoiled.signature is None or looks_alike(self.spoiled, probe)):
                 self.met[rung.name] = probe
                 continue
-            again = self._without_later(rung, self.ask(rung, f"{probe.name}-alone"))
+            again = passed_it(self.ask(rung, f"{probe.name}-alone"), self.start, self.stop_after)
             if again.cancelled:
                 continue
             others = [each for each in self.seen.get(rung.name, []) if each is not probe]

@@ -172,9 +172,9 @@ def _summary(found: Findings, whose: str, first: Probe | None, incomplete: str |
         sentence = sentence_before_the_first(walk, incomplete)
     else:
         compared = walk.compared.notes if walk.compared else None
-        found_out = walk.conclusion()
-        past = walk.only_past(found_out.passing)
-        sentence = summary_sentence(found_out, first, incomplete, compared, refused_by_eager(walk), past=past)
+        conclusion = walk.conclusion()
+        past = conclusion.passing is not None and walk.later_on(conclusion.passing) is not None
+        sentence = summary_sentence(conclusion, first, incomplete, compared, refused_by_eager(walk), past=past)
     return with_headline(whose, sentence) + (what_it_comes_of(found.given_wrong) or what_fakes_say(found.fake_wrong))
 
 

@@ -145,9 +145,10 @@ def _of_the_ladder(found: Findings, conclusion: Conclusion) -> Told:
 def _of_another_failure(found: Findings) -> str | None:
     """What the program fails by once it comes past this failure, on the lowest rung that does."""
     for rung in found.walk.rungs:
-        later = next((probe.later for probe in found.walk.seen.get(rung.name, ()) if probe.later is not None), None)
+        later = found.walk.later_on(rung)
         if later is not None:
-            return f"The script has another failure: with `{rung.name}` it comes past this one and fails later by {in_short(later)}."
+            fails = f"fails later by {in_short(later)}"
+            return f"The script has another failure: with `{rung.name}` it comes past this one and {fails}."
     return None
 
 

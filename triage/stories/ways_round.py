@@ -178,7 +178,7 @@ class _Trials:
         rung = below(self.conclusion)
         if rung is None or rung.force is None or not self.walk.seen.get(rung.name):
             return None
-        if rung.name in self.walk.failed_besides or self.walk.only_past(rung):
+        if rung.name in self.walk.failed_besides or self.walk.later_on(rung) is not None:
             return None
         change = next(of_backend(program, rung.force), None)
         words = change.words if change is not None else f'Compile with `backend="{rung.force}"`'
