@@ -45,7 +45,10 @@ MOST_RUNS = 4
 def plan(
     found: Findings, conclusion: Conclusion, program: Program, files: Files, *, beforehand: bool = False
 ) -> list[Change]:
-    """`beforehand`: before any setting is asked of the reproducer, which needs no asking of the script then."""
+    """The changes to try, in their order.
+
+    `beforehand`: before any setting is asked of the reproducer, which needs no asking of the script then.
+    """
     asked = found.cures or (() if beforehand else unasked(found, conclusion))
     return planned(_groups(found, conclusion, program, files, asked))
 
