@@ -9,7 +9,8 @@ SHORTEST_TELLING = 7  # letters: a message that is shorter may be found in any o
 
 
 def same_failure(left: FailureSignature | None, right: FailureSignature | None) -> bool:
-    """Type, message skeleton and innermost torch frame agree (the signal and telling line, for a crash).
+    """Type, message skeleton and innermost torch frame agree (the signal and telling line, for a crash), and what beside these
+    tells two failures apart that end in the same words.
 
     What has no signature is like nothing.
     """
@@ -17,7 +18,7 @@ def same_failure(left: FailureSignature | None, right: FailureSignature | None) 
         return False
     if (left.kind, left.exception_type, left.skeleton) != (right.kind, right.exception_type, right.skeleton):
         return known_pair(left, right)
-    if not same_wrongness(left, right):
+    if not same_wrongness(left, right) or not same_specialisation(left, right):
         return False
     if not left.frames or not right.frames:
         return not left.frames and not right.frames
@@ -27,6 +28,12 @@ def same_failure(left: FailureSignature | None, right: FailureSignature | None) 
 def same_wrongness(left: FailureSignature, right: FailureSignature) -> bool:
     """Whether two wrong results are of one kind and in one place, as far as both are known."""
     return left.wrong is None or right.wrong is None or left.wrong.same(right.wrong)
+
+
+def same_specialisation(left: FailureSignature, right: FailureSignature) -> bool:
+    """Whether one operation may have made a constant of a size, as far as both messages tell: all else of the two is the same."""
+    one, other = left.specialised_by, right.specialised_by
+    return not one or not other or not set(one).isdisjoint(other)
 
 
 def known_pair(left: FailureSignature, right: FailureSignature) -> bool:

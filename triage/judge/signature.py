@@ -29,6 +29,7 @@ from triage.judge.skeleton import (
     without_collections,
     without_explanation,
 )
+from triage.judge.specialised import specialised_by
 from triage.model.accuracy import Wrongness
 from triage.model.outcome import Frame, Outcome, RaisedException
 from triage.model.places import in_packages
@@ -86,6 +87,7 @@ class FailureSignature:
     message: str = ""  # the telling lines as they were printed
     wrapper: str | None = None  # outermost type, as the user saw it
     wrong: Wrongness | None = None  # of a wrong result: its kind, and where
+    specialised_by: tuple[str, ...] = ()  # of what is raised for a size that is a constant: one of these made it that
     version: int = SIGNATURE_VERSION
 
     @property
@@ -261,6 +263,7 @@ def _of_exception(kind: OutcomeKind, exception: RaisedException) -> FailureSigna
         message=telling[:4000],
         wrapper=short_type(exception.type),
         wrong=exception.wrong or (exception.check.wrongness if exception.check is not None else None),
+        specialised_by=specialised_by(message),
     )
 
 
