@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import re
 
+from triage.model.syntax import called_name, parse
+
 _STACK = re.compile(r"\n *User stack:\n(?P<stack>(?: +\S.*\n?)+)")
 _FRAME = re.compile(r"^ *File \"[^\"\n]+\", line \d+, in .+\n +(?P<code>(?!File \").+)", re.MULTILINE)
 _OPERATORS = {
@@ -40,8 +42,8 @@ def specialised_by(message: str) -> tuple[str, ...]:
 def _operations(line: str) -> tuple[str, ...]:
     code = line.strip()
     try:
-        tree = ast.parse(f"{code} pass" if code.endswith(":") else code)
-    except SyntaxError:  # it goes on in the next line
+        tree = parse(f"{code} pass" if code.endswith(":") else code)
+    except (SyntaxError, ValueError):  # it goes on in the next line
         return ()
     return tuple(sorted({name for node in ast.walk(tree) if (name := _named(node))}))
 
@@ -49,7 +51,4 @@ def _operations(line: str) -> tuple[str, ...]:
 def _named(node: ast.AST) -> str:
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         return _OPERATORS.get(type(node.op), "")
-    if isinstance(node, ast.Call):
-        called = node.func
-        return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-    return ""
+    return called_name(node)
