@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import importlib
 import threading
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from triage.agent import boot
 from triage.culprit.ways_round.changes import Change
-from triage.model.outcome import Outcome
+from triage.model.outcome import AgentNotes, Outcome
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import GO_FILE, go_on
 from triage.stories import ways_round
 from triage.stories.way_ahead import WayAhead
+from triage.stories.ways_judged import has_few_calls
 from triage.stories.ways_planned import name_of
 from triage.stories.ways_round import _Trials
 
@@ -133,9 +136,116 @@ def test_it_begins_where_no_other_run_of_the_script_is_to_come(
     found: Any = SimpleNamespace(walk=walk, way_ahead=None, drop_way_ahead=lambda: None)
     monkeypatch.setattr(ways_round, "worth_trying", lambda found: True)
     monkeypatch.setattr(ways_round, "custom_operators", lambda found: facts["operators"])
-    monkeypatch.setattr(ways_round, "_Trials", lambda *_: SimpleNamespace(begun=lambda: "begun"))
+    begun = list[bool]()
+    monkeypatch.setattr(ways_round, "_Trials", lambda *_: SimpleNamespace(begin=lambda: begun.append(True)))
     ways_round.begin_ways_round(found)
-    assert (found.way_ahead == "begun") is begins
+    assert bool(begun) is begins
+
+
+def trials_to_begin(monkeypatch: pytest.MonkeyPatch, calls: int, asked: list[dict[str, Any]]) -> Any:
+    def ask(rung: object, name: str, *rest: object, **how: object) -> Any:
+        asked.append(how)
+        return PASSED
+
+    monkeypatch.setattr(ways_round, "Files", lambda found: None)
+    monkeypatch.setattr(ways_round, "program_of", lambda found, files: None)
+    monkeypatch.setattr(ways_round, "plan", lambda *_, **__: [CHANGE])
+    trials = trials_of(None, [])
+    trials.conclusion = None
+    trials.walk.ask_changed, trials.walk.seen = ask, {UNCOMPILED.name: [ran(calls)]}
+    trials.found.session.cancel = Cancel()
+    trials.found.drop_way_ahead = lambda: setattr(trials.found, "way_ahead", None)
+    return trials
+
+
+def ran(calls: int, kind: OutcomeKind = OutcomeKind.OK, *, early: bool = False, on: str = "script") -> Any:
+    notes = AgentNotes(calls=calls, stopped_early=early)
+    return SimpleNamespace(outcome=Outcome(kind), notes=notes, on=on)
+
+
+def test_what_will_not_be_measured_takes_what_others_leave_and_waits_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for calls, waits in ((1, False), (2, False), (3, True)):
+        asked = list[dict[str, Any]]()
+        trials = trials_to_begin(monkeypatch, calls, asked)
+        trials.begin()
+        assert trials.found.way_ahead.result() is PASSED
+        assert ("held" in asked[0], asked[0].get("aside", False)) == (waits, not waits)
+
+
+def test_one_that_was_begun_goes_on_unless_another_change_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[dict[str, Any]]()
+    trials = trials_to_begin(monkeypatch, 1, asked)
+    trials.begin()
+    first = trials.found.way_ahead
+    trials.begin()
+    assert trials.found.way_ahead is first
+    other = replace(CHANGE, texts={Path("train.py"): b"c"})
+    monkeypatch.setattr(ways_round, "plan", lambda *_, **__: [other])
+    trials.begin()
+    assert trials.found.way_ahead.name == name_of(other)
+    monkeypatch.setattr(ways_round, "plan", lambda *_, **__: [])
+    trials.begin()
+    assert trials.found.way_ahead is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "few"),
+    [
+        ([ran(2)], True),
+        ([ran(3)], False),
+        ([ran(0)], False),  # nobody knows of how many
+        ([ran(2, early=True)], False),
+        ([ran(2, on="graph")], False),
+        ([ran(2, OutcomeKind.EXCEPTION)], False),
+        ([], False),
+    ],
+)
+def test_few_calls_are_those_of_a_run_that_came_to_its_end(seen: list[Any], few: bool) -> None:
+    assert has_few_calls({UNCOMPILED.name: seen}) is few
+
+
+@pytest.mark.parametrize(
+    ("lines", "calls", "begun", "begins"),
+    [
+        (["line"], 1, None, True),
+        ([], 1, None, False),  # which change comes first is not known before there is a reproducer
+        (["line"], 9, None, False),
+        (["line"], 1, "begun", False),
+    ],
+)
+def test_before_a_reproducer_is_verified_it_begins_where_the_failure_names_a_line(
+    monkeypatch: pytest.MonkeyPatch, lines: list[str], calls: int, begun: Any, begins: bool
+) -> None:
+    walk = SimpleNamespace(seen={UNCOMPILED.name: [ran(calls)]}, conclusion=lambda: None)
+    asked = list[Any]()
+    monkeypatch.setattr(ways_round, "Files", lambda found: None)
+    monkeypatch.setattr(ways_round, "guilty_lines", lambda *_: lines)
+    monkeypatch.setattr(ways_round, "begin_ways_round", asked.append)
+    ways_round.begin_ways_round_early(cast(Any, SimpleNamespace(walk=walk, way_ahead=begun)))
+    assert bool(asked) is begins
+
+
+def test_one_whose_turn_came_too_late_is_run_again() -> None:
+    late: Any = SimpleNamespace(outcome=Outcome(OutcomeKind.HANG), cancelled=False)
+    for told, asked in ((False, ["-alone"]), (True, [])):
+        may_end = threading.Event()
+
+        def run(cancel: Cancel, begun: Any, may_end: threading.Event = may_end) -> Any:
+            assert may_end.wait(10)
+            return late
+
+        ahead, names = WayAhead(name_of(CHANGE), run, Cancel()), list[str]()
+        trials = trials_of(ahead, names)
+        trials._fails_otherwise = lambda probe: False
+        if told:
+            threading.Timer(0.2, may_end.set).start()
+        else:
+            may_end.set()
+            ahead._thread.join(10)
+        assert trials._asked(CHANGE) is (PASSED if asked else late)
+        assert names == [name_of(CHANGE) + each for each in asked]
 
 
 def test_of_another_change_nothing_is_taken() -> None:

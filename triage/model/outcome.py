@@ -146,6 +146,9 @@ class CompileCall:
     backend_by_name: bool = True
 
 
+FEWEST_CALLS = 3  # that a program makes whose steps are measured: the first does not count, and one is no median
+
+
 @dataclass(frozen=True)
 class Steps:
     """What the outermost calls of compiled functions took: medians in seconds, of those that compiled nothing and were at work.

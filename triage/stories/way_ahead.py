@@ -1,7 +1,8 @@
 """The first way round, begun before its turn: the script with that change gets ready beside what is asked of the reproducer.
 
 Its imports, its data and its model take what they take, and which change comes first is known once the reproducer is verified,
-unless a setting turns out to cure it. It waits at its first compiled call, so what it does from there on is measured alone.
+unless a setting turns out to cure it. It waits at its first compiled call, so what it does from there on is measured alone. One
+of which nothing will be measured, as the program calls what it compiles too few times, goes on to its end.
 """
 
 from __future__ import annotations
@@ -42,6 +43,11 @@ class WayAhead:
             told = self._told
         if told:
             go_on(channel)
+
+    @property
+    def expired(self) -> bool:
+        """Whether it came to an end before its turn."""
+        return not self._told and self._probe.done()
 
     def result(self) -> Probe:
         """Have it go on, and wait for its end."""

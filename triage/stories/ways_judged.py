@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from triage.culprit.ways_round.changes import KINDS, Change, Program
 from triage.culprit.ways_round.cost import compiles_nothing
-from triage.model.outcome import AgentNotes
+from triage.model.outcome import FEWEST_CALLS, AgentNotes
+from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind
 from triage.probe.run import Probe
 
@@ -56,6 +57,12 @@ def has_compiled(seen: Mapping[str, Sequence[Probe]]) -> bool:
     """Whether a run of the script compiled something and passed: then what runs took says what one with a compiler may take."""
     probes = [probe for each in seen.values() for probe in each if probe.on == "script"]
     return any(probe.outcome.kind is OutcomeKind.OK and probe.notes.graphs > 0 for probe in probes)
+
+
+def has_few_calls(seen: Mapping[str, Sequence[Probe]]) -> bool:
+    """Whether a run of the whole script, uncompiled, called what it compiles too few times for a step to be measured."""
+    ended = [probe for probe in seen.get(UNCOMPILED.name, ()) if probe.on == "script" and not probe.notes.stopped_early]
+    return any(probe.outcome.kind is OutcomeKind.OK and 0 < probe.notes.calls < FEWEST_CALLS for probe in ended)
 
 
 def what_to_say(

@@ -29,11 +29,12 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.stories.findings import Findings
-from triage.stories.spots import Files, program_of
+from triage.stories.spots import Files, guilty_lines, program_of
 from triage.stories.way_ahead import WayAhead
 from triage.stories.ways_judged import (
     had_nothing_to_do,
     has_compiled,
+    has_few_calls,
     leads_round,
     owed_to_less,
     was_late,
@@ -47,7 +48,7 @@ NAME = "workaround.patch"
 BEGIN_SECONDS, BEGIN_FACTOR = 30.0, 2.0
 RUN_SECONDS, RUN_FACTOR = 60.0, 3.0
 COLD_SECONDS = 120.0  # where no run got as far as to compile and pass, nobody knows what a cold compile takes
-HELD_SECONDS = 60.0  # besides, for one that was begun early and waits for its turn
+HELD_SECONDS = 60.0  # besides, for one that was begun early and waits for its turn, or for what else runs
 QUICK_SECONDS = 10.0  # a script that is quicker is run twice side by side
 
 WORK_DONE = (
@@ -61,6 +62,7 @@ def begin_ways_round(found: Findings) -> None:
 
     Not where runs of the script are one at a time, or do not end, nor where values decide: the operation may turn out another.
     And not before the script has confirmed what its graph told: two runs of it may be in each other's way.
+    One that was begun goes on, unless another change comes first by now.
     """
     walk, conclusion = found.walk, found.walk.conclusion()
     steady = conclusion.symptom in (Symptom.EXCEPTION, Symptom.CRASH) and walk.spoiled is None
@@ -68,8 +70,17 @@ def begin_ways_round(found: Findings) -> None:
     if (
         steady and not alone and worth_trying(found) and not custom_operators(found)
     ):  # they are checked in a run of the script
-        found.drop_way_ahead()
-        found.way_ahead = _Trials(found, conclusion).begun()
+        _Trials(found, conclusion).begin()
+
+
+def begin_ways_round_early(found: Findings) -> None:
+    """The same before a reproducer is verified, of a program of which nothing will be measured: it takes what others leave.
+
+    Only where the failure itself tells the line that the first change is made in.
+    """
+    walk = found.walk
+    if found.way_ahead is None and has_few_calls(walk.seen) and guilty_lines(found, walk.conclusion(), Files(found)):
+        begin_ways_round(found)
 
 
 def find_ways_round(found: Findings) -> None:
@@ -142,22 +153,28 @@ class _Trials:
             best = self.found.ways_round[0]
             self.found.session.emit("way_round", change=best.change, cost=best.cost, patch=best.patch)
 
-    def begun(self) -> WayAhead | None:
-        """The run of the first of them, which waits at its first compiled call."""
+    def begin(self) -> None:
+        """Begin the run of the first of them; where its time is measured it waits at its first compiled call."""
         files = Files(self.found)
         program = program_of(self.found, files)
         changes = plan(self.found, self.conclusion, program, files, beforehand=True)
+        begun = self.found.way_ahead
+        if begun is not None and changes and begun.name == name_of(changes[0]):
+            return
+        self.found.drop_way_ahead()
         if not changes or not self._may_run():
-            return None
+            return
         change = changes[0]
+        measured = not has_few_calls(self.walk.seen)
 
         def run(cancel: Cancel, held: Callable[[Path], None]) -> Probe:
-            probe = self._ask(change, name_of(change), self._limit() + HELD_SECONDS, cancel=cancel, held=held)
+            how: dict[str, Any] = {"held": held} if measured else {"aside": True}
+            probe = self._ask(change, name_of(change), self._limit() + HELD_SECONDS, cancel=cancel, **how)
             if probe.cancelled:
                 self.found.session.emit("probe_cancelled", rung=_rung_of(change).name, name=probe.name)
             return probe
 
-        return WayAhead(name_of(change), run, self.found.session.cancel)
+        self.found.way_ahead = WayAhead(name_of(change), run, self.found.session.cancel)
 
     def _tell(self, program: Program, passed: Sequence[tuple[Change, Probe]], uncompiled: AgentNotes | None) -> None:
         """Fill the findings: one way of each kind, the first with the patch, and the backend that passed as a rung."""
@@ -245,9 +262,11 @@ class _Trials:
     def _asked(self, change: Change, *, alone: bool = False) -> Probe:
         ahead, self.found.way_ahead = self.found.way_ahead, None
         if ahead is not None and ahead.name == name_of(change):
-            probe = self._heard(change, ahead.result())
-            if not probe.outcome.failed or not self._fails_otherwise(probe) or not self._may_run():
-                return probe
+            expired, ended = ahead.expired, ahead.result()
+            if not (expired and was_late(ended)):  # else its turn came too late
+                probe = self._heard(change, ended)
+                if not probe.outcome.failed or not self._fails_otherwise(probe) or not self._may_run():
+                    return probe
             alone = True  # others ran beside it
         return self._heard(change, self._ask(change, name_of(change) + ("-alone" if alone else ""), self._limit()))
 
