@@ -15,13 +15,14 @@ from triage.locate.printed import (
     compare_printed,
     compare_written,
     note_of_others,
+    take_others,
     worth_reading,
     worth_reading_files,
 )
 from triage.locate.walk import Walk
 from triage.model.outcome import CompileCall
 from triage.model.rungs import AS_IS
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe, ProbeRequest
 from triage.session.events import Event
@@ -227,6 +228,7 @@ def test_files_that_read_alike_cost_one_uncompiled_run(tmp_path: Path) -> None:
 def test_words_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..., Walk]) -> None:
     walk = begun(uncompiled=["a dog\n7\n"], eager=["a dog\n7\n"], inductor=["a cat\n7\n"])
     assert compare_printed(walk) == "" and walk.conclusion().symptom is Symptom.NONE
+    take_others(walk)
     assert "`a cat` where the uncompiled run prints `a dog`; with `eager`" in note_of_others(walk, Symptom.NONE)
 
 
@@ -260,6 +262,7 @@ def test_a_program_that_is_compiled_with_dynamo_alone(tmp_path: Path) -> None:
 def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..., Walk]) -> None:
     walk = begun(uncompiled=[RIGHT], eager=[RIGHT])
     assert compare_printed(walk) == "" and walk.conclusion().symptom is Symptom.NONE
+    take_others(walk)
     unexplained = note_of_others(walk, Symptom.NONE)
     assert (
         "with `eager` it prints what the uncompiled run prints. That is a wrong value, or rounding that grew"
@@ -269,6 +272,51 @@ def test_numbers_that_only_a_higher_backend_prints_are_a_note(begun: Callable[..
     assert note_of_others(walk, Symptom.WRONG_RESULT).endswith(
         "it prints what the uncompiled run prints."
     )  # told elsewhere
+
+
+@pytest.mark.parametrize(
+    ("compared", "again", "told", "runs"),
+    [
+        (WRONG, "", True, 0),
+        (RIGHT, WRONG, True, 1),  # comparing may have changed it
+        (RIGHT, RIGHT, False, 1),  # what the first run found was another world
+        (None, WRONG, True, 1),
+    ],
+)
+def test_the_run_that_compared_is_the_second_that_tells_it(
+    tmp_path: Path, compared: str | None, again: str, told: bool, runs: int
+) -> None:
+    every = {rung: [WRONG] for rung in RUNGS}
+    asked: list[Event] = []
+    machine = Printer(tmp_path, {**every, "uncompiled": [RIGHT], "eager": [RIGHT]})
+    walk = walk_of(tmp_path)(machine, heard=asked)
+    walk.first()
+    compare_printed(walk)
+    machine.prints["inductor"] = [again]
+    second = None
+    if compared is not None:
+        (tmp_path / "as_is-compared.out.log").write_text(compared)
+        second = replace(walk.start, name="as_is-compared")
+    take_others(walk, second)
+    assert bool(walk.prints_others) is told and walk.once_others is None
+    assert len([event for event in asked if event.facts.get("name") == f"{AS_IS}-again"]) == runs
+
+
+def test_where_a_graph_is_wrong_it_is_told_as_it_was_seen(begun: Callable[..., Walk]) -> None:
+    walk = begun(uncompiled=[RIGHT], eager=[RIGHT])
+    compare_printed(walk)
+    top = walk.own_rung.name
+    walk.seen[top] = [replace(walk.start, outcome=replace(walk.start.outcome, kind=OutcomeKind.WRONG_RESULT))]
+    take_others(walk)
+    assert note_of_others(walk, Symptom.WRONG_RESULT).endswith("it prints what the uncompiled run prints.")
+
+
+def test_the_second_uncompiled_run_and_dynamos_go_on_side_by_side(begun: Callable[..., Walk]) -> None:
+    for jobs, alone in ((1, 1), (2, 2)):
+        walk = begun(uncompiled=[RIGHT, WRONG])  # it varies: one at a time nobody asks the other
+        walk.jobs = lambda jobs=jobs: jobs  # type: ignore[method-assign,misc]
+        compare_printed(walk)
+        assert len({"uncompiled", "eager"} & set(walk.seen)) == alone
 
 
 class Rounder(Printer):
@@ -304,6 +352,7 @@ def test_what_is_printed_otherwise_from_aot_autograd_on_is_its_failure(
     walk = walk_of(tmp_path)(machine)
     walk.first()
     assert compare_printed(walk) == "" and walk.conclusion().symptom is Symptom.NONE
+    take_others(walk)
     blame_aot_autograd(walk)
     assert walk.settle().stage is stage
     assert bool(walk.prints_others) == (stage is Stage.NONE)

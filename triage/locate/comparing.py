@@ -39,7 +39,7 @@ def compare(walk: Walk) -> Probe | None:
     walk.comparison = Comparison(
         gradients=walk.start.notes.backwards > 0,
         stop=True,
-        every=bool(walk.prints_others),  # and one of them may be why
+        every=walk.once_others is not None,  # and one of them may be why what it prints is others
         seconds=_seconds(walk),
     )
     walk.session.emit("engine_step", text="comparing every compiled graph with eager")

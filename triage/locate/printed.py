@@ -19,7 +19,7 @@ from triage.locate.leftovers import AS_IT_IS
 from triage.locate.told import MEASURES, ROUGH, Told
 from triage.locate.visits import Visits
 from triage.locate.walk import Walk
-from triage.model.rungs import AS_IS, UNCOMPILED
+from triage.model.rungs import AS_IS, UNCOMPILED, Rung
 from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.run import Probe
 
@@ -89,6 +89,7 @@ def _compare_alone(walk: Walk) -> str:
     mine = walk.ask(AS_IT_IS, f"{AS_IS}-alone")
     walk.seen = {walk.own_rung.name: [mine], UNCOMPILED.name: [one]}  # what wrote its files alone
     note = _compare(walk, one, mine, _written) if mine.outcome.kind is OutcomeKind.OK else ""
+    take_others(walk)
     blame_aot_autograd(walk)
     if walk.printed is None:
         walk.seen = before
@@ -101,7 +102,7 @@ def _others(uncompiled: Lines, compiled: Lines) -> list[Key]:
 
 
 def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[Probe], Lines]) -> str:
-    dynamo = next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
+    dynamo = _dynamo(walk)
     one, mine = read(uncompiled), read(compiled)
     others = _others(one, mine)
     if not others:
@@ -111,8 +112,11 @@ def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[P
     walk.session.emit(
         "engine_step", text=f"{words_of(one, mine, others[0])}: asking whether that hangs on the compiler"
     )
+    apart = dynamo is walk.own_rung or dynamo.name not in walk.seen
     if len(walk.seen[UNCOMPILED.name]) < 2:
-        walk.visit([UNCOMPILED])
+        both = apart and walk.jobs() > 1  # else the second run may tell that it varies, and spare the other
+        walk.visit([UNCOMPILED, dynamo] if both else [UNCOMPILED])
+        apart = apart and not both
     if not _passes_uncompiled(walk, 2):
         return ""
     second = read(walk.seen[UNCOMPILED.name][1])
@@ -120,7 +124,7 @@ def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[P
     keys = {measure: measure.differing(steady[measure], mine) for measure in MEASURES}
     if not any(keys.values()):
         return ""
-    if dynamo is walk.own_rung or dynamo.name not in walk.seen:
+    if apart:
         walk.visit([dynamo])
     probe = walk.seen.get(dynamo.name, [compiled])[-1]
     if probe is compiled:  # nothing came of that run
@@ -133,19 +137,31 @@ def _compare(walk: Visits, uncompiled: Probe, compiled: Probe, read: Callable[[P
             return _blame_dynamo(walk, Told(one, tuple(wrong), words_of(one, mine, wrong[0]), read, measure), mine)
     one = steady[ROUGH]
     right = [key for key in agreeing(one, alone) if key in keys[ROUGH]]
-    if not right:
-        return ""
-    again = read(walk.ask(AS_IT_IS, f"{AS_IS}-again"))  # the first run may have left behind what the others read
-    same = alike(right, one, mine, again)
-    if not same:
-        return ""
-    walk.others = Told(one, tuple(same), words_of(one, mine, same[0]), read, ROUGH)
-    does = verb_of(one[same[0]])
-    walk.prints_others = (
-        f"The script raises nothing, but {words_of(one, mine, same[0])}; with `{dynamo.name}` it {does} what the uncompiled run "
-        f"{does}."
-    )
+    if right:
+        walk.once_others = Told(one, tuple(right), words_of(one, mine, right[0]), read, ROUGH), mine
     return ""
+
+
+def take_others(walk: Visits, again: Probe | None = None) -> None:
+    """Tell what one compiled run printed otherwise, where another one does too: the first may have left behind what the others
+    read.
+
+    `again` is such a run; where it prints that differently the script is run once more. Where a graph is known to be wrong it is
+    told as it was seen.
+    """
+    if walk.once_others is None:
+        return
+    (told, mine), walk.once_others = walk.once_others, None
+    keys: Sequence[Key] = told.keys
+    if not walk.start.outcome.failed:
+        whole = again is not None and again.outcome.kind is OutcomeKind.OK and not again.notes.stopped_early
+        keys = alike(told.keys, told.lines, mine, told.read(again)) if again is not None and whole else ()
+        keys = keys or alike(told.keys, told.lines, mine, told.read(walk.ask(AS_IT_IS, f"{AS_IS}-again")))
+    if keys:
+        walk.others = replace(told, keys=tuple(keys), words=words_of(told.lines, mine, keys[0]))
+        does, dynamo = verb_of(told.lines[keys[0]]), _dynamo(walk)
+        alone = f"with `{dynamo.name}` it {does} what the uncompiled run {does}"
+        walk.prints_others = f"The script raises nothing, but {walk.others.words}; {alone}."
 
 
 def _blame_dynamo(walk: Visits, told: Told, mine: Lines) -> str:
@@ -196,6 +212,10 @@ def note_of_others(walk: Visits, symptom: Symptom) -> str:
     if not walk.prints_others or symptom not in MAY_BE:
         return walk.prints_others
     return f"{walk.prints_others} {MAY_BE[symptom]}: compare single steps from the same state."
+
+
+def _dynamo(walk: Visits) -> Rung:
+    return next(rung for rung in walk.rungs if rung.stage is Stage.DYNAMO)
 
 
 def _passes_uncompiled(walk: Visits, runs: int = 1) -> bool:

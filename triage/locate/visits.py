@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
+from triage.judge.lines import Lines
 from triage.judge.signature import FailureSignature
 from triage.locate.ahead import IN_INDUCTOR, Ahead, Begun
 from triage.locate.conclude import discount, expected_exceptions
@@ -42,6 +43,7 @@ class Visits(Runs):
     idle: dict[str, list[Probe]] = field(default_factory=dict)  # runs that passed and had compiled nothing, by rung
     prints_others: str = ""  # the sentence for it where what is printed is others from a backend above Dynamo on
     others: Told | None = None  # what that is
+    once_others: tuple[Told, Lines] | None = None  # what may be, as one compiled run printed it, with all lines of that
     ready: Callable[[], bool] = lambda: True  # whether a core has time for a run that nobody waits for yet
     first_cut: float | None = None  # seconds that the first run had taken when a budget or an interrupt ended it
     _standby: Standby | None = None  # where the script first calls a compiled function, once it has run as it is
