@@ -13,6 +13,7 @@ from triage.culprit.features import features_of
         ("import torch\nfrom torch.func import jvp as j\nj(torch.sin, (1,))", ("torch.func.jvp",)),
         ("import torch\nclass F(torch.autograd.Function): pass\nF.apply(1)", ("torch.autograd.Function",)),
         ("import torch.utils.checkpoint as c\nc.checkpoint(f)(1).sum()", ("torch.utils.checkpoint.checkpoint",)),
+        ("import torch\nprint(torch.vmap(f)(x))", ("torch.vmap",)),
         # Operations, their modules, the check, the options of the compiler, and what torch gave back.
         ("import torch\nfrom torch import nn\nnn.Linear(1, 1)(torch.nn.functional.relu(torch.ones(1)))", ()),
         ("import torch\ntorch.testing.assert_close(torch.linalg.norm(x), torch.compile(f)(x).sum())", ()),

@@ -18,7 +18,7 @@ from triage.model.syntax import parse
 # or steer torch. Packages are written small: `torch.Tensor.add` is an operation.
 _FEATURE = re.compile(
     r"torch\.(?!nn\.|linalg\.|special\.|fft\.|ops\.|random\.|testing\.|backends\."
-    r"|compiler\.(?:compile|cudagraph_\w+|disable|is_\w+|reset|set_\w+)$)[a-z]\w*\.[\w.]+"
+    r"|compiler\.(?:compile|cudagraph_\w+|disable|is_\w+|reset|set_\w+)$)[a-z]\w*\.[\w.]+|torch\.vmap"
 )
 # What Dynamo has of an operation where it is a value (`op = torch.Tensor.__mul__`), not called there.
 _METHOD = re.compile(r"torch\.Tensor\.\w+")
