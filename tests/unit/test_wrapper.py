@@ -28,15 +28,24 @@ OWN = RaisedException(
 OTHER = error(message="another thing", phase="uncaught")
 
 
-def findings(tmp_path: Path, *without: RaisedException | OutcomeKind | None, again: bool = True) -> Findings:
-    """A walk of a script that fails wrapped, `without` its wrapper in these ways in turn, and wrapped `again`."""
+def findings(
+    tmp_path: Path, *without: RaisedException | OutcomeKind | None, again: bool = True, prints: bool = False
+) -> Findings:
+    """A walk of a script that fails wrapped, `without` its wrapper in these ways in turn, the last for ever, and wrapped `again`.
+
+    It `prints` another number in each run.
+    """
     fails = itertools.repeat(OWN)
-    machine, unwrapped = Machine({"uncompiled": fails, "inductor": fails}), Machine({"uncompiled": without})
+    plain = itertools.chain(without, itertools.repeat(without[-1]))
+    machine, unwrapped = Machine({"uncompiled": fails, "inductor": fails}), Machine({"uncompiled": plain})
 
     def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         ran = (unwrapped if request.unwrapped else machine)(request, cancel)
         if request.name == "wrapped-again" and not again:
             ran = replace(ran, outcome=Outcome(OutcomeKind.OK, 1.0, 0), signature=None)
+        if prints:
+            ran = replace(ran, log=tmp_path / "log")
+            (tmp_path / f"{ran.name}.out.log").write_text(f"best {len(list(tmp_path.glob('*.out.log'))) / 7}\n")
         return replace(ran, notes=replace(ran.notes, wraps_module=True))
 
     found = walk_of(tmp_path)(machine)
@@ -71,6 +80,12 @@ def test_the_wrapper_is_named_where_runs_with_it_alone_fail(
     assert (report.known_cause is not None and report.known_cause.id == "module_wrapper") == (fault is OwnFault.WRAPPER)
 
 
+def test_a_coin_that_fell_so_is_no_wrapper(tmp_path: Path) -> None:
+    """Random numbers of the program's own, which no seed fixes: it fails, passes, fails, passes, and then otherwise."""
+    assert findings(tmp_path, None, None, OWN).walk.unwrapped is OwnFault.BY_CHANCE
+    assert findings(tmp_path, None, None, prints=True).walk.unwrapped is OwnFault.BY_CHANCE
+
+
 def test_all_runs_that_decide_have_the_same_seeds(tmp_path: Path) -> None:
     found = findings(tmp_path, None, None).walk
     seeds: list[int | None] = []
@@ -84,7 +99,7 @@ def test_all_runs_that_decide_have_the_same_seeds(tmp_path: Path) -> None:
 
     found.probe = probe
     wrapper.check(found)
-    assert len(seeds) == 3 and set(seeds) == {3}
+    assert len(seeds) == 7 and set(seeds) == {3}
 
 
 def test_the_names_of_parameters_are_no_other_failure(tmp_path: Path) -> None:
