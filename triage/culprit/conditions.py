@@ -337,6 +337,8 @@ def of_settings(case: GraphCase | None, rows: Sequence[AblationRow]) -> tuple[tu
         conditions.append(Condition("the shapes are static", "with dynamic=True it passes"))
     elif shapes == ["same_failure", "same_failure"]:
         indifferent.append("whether the shapes are dynamic")
+    if outcome.get("fullgraph=True") == "ok":
+        conditions.append(Condition("graph breaks are allowed", "with fullgraph=True it passes"))
     mode = case.context.mode if case is not None else None
     if mode is not None and outcome.get('mode="default"') == "ok":
         conditions.append(Condition(f'mode="{mode}"', "with the default mode it passes"))
