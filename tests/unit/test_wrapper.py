@@ -86,6 +86,17 @@ def test_a_coin_that_fell_so_is_no_wrapper(tmp_path: Path) -> None:
     assert findings(tmp_path, None, None, prints=True).walk.unwrapped is OwnFault.BY_CHANCE
 
 
+def test_what_chance_decides_is_not_what_an_earlier_run_left(tmp_path: Path) -> None:
+    """The first run passed, and all until the wrapper was asked of failed; without the wrapper, and with it again, it passes."""
+    found = findings(tmp_path, None, again=False)
+    for rung, probes in found.walk.seen.items():
+        if rung != "uncompiled":
+            probes.insert(0, replace(probes[0], outcome=Outcome(OutcomeKind.OK, 1.0, 0), signature=None))
+    report = assemble(found)
+    assert report.verdict.own_fault is OwnFault.BY_CHANCE
+    assert not any("not like chance" in note for note in report.notes)
+
+
 def test_all_runs_that_decide_have_the_same_seeds(tmp_path: Path) -> None:
     found = findings(tmp_path, None, None).walk
     seeds: list[int | None] = []
