@@ -233,13 +233,13 @@ def _seen(whole: Candidate, runner: CandidateRunner) -> Candidate:
     return observed(whole, runner) if whole.case.backward and hangs_on_values(whole) else whole
 
 
-def _has_one_operation(found: Findings, made: Reproduced) -> bool:
-    """Whether a text is left that has one operation and raises: another one would be told from it by what it raises.
+def _raises_with_operations(found: Findings, made: Reproduced) -> bool:
+    """Whether a text is left that has operations and raises: others in their place would be told from them by what it raises.
 
-    By a comparison it is not: the other side of that stays as it was.
+    By a comparison they are not: the other side of that stays as it was.
     """
     raises = found.walk.conclusion().symptom is Symptom.EXCEPTION and not own_check_alone(found)
-    return raises and made.seen_graph is not None and len(operators_of(made.seen_graph)) == 1
+    return raises and made.seen_graph is not None and bool(operators_of(made.seen_graph))
 
 
 def _conditions(found: Findings, made: Reproduced, inquiry: Inquiry, asks: bool) -> None:
@@ -255,7 +255,7 @@ def _conditions(found: Findings, made: Reproduced, inquiry: Inquiry, asks: bool)
         found.ablation += told.rows
         found.spellings, data, found.any_operation = told.spellings, told.conditions, told.any_operation
         indifferent += told.indifferent
-    elif asks and _has_one_operation(found, made):
+    elif asks and _raises_with_operations(found, made):
         row = fails_with_another(made.source, conditions.ANOTHER, conditions.OTHERS, inquiry)
         if row is not None:
             found.any_operation = True
