@@ -86,6 +86,24 @@ def test_a_coin_that_fell_so_is_no_wrapper(tmp_path: Path) -> None:
     assert findings(tmp_path, None, None, prints=True).walk.unwrapped is OwnFault.BY_CHANCE
 
 
+@pytest.mark.parametrize(("message", "turns"), [("'OptimizedModule'", 1), ("no rate is known for it", 3)])
+def test_an_error_that_names_the_wrapper_is_asked_of_once(tmp_path: Path, message: str, turns: int) -> None:
+    found = findings(tmp_path, None).walk
+    failed = found.seen["uncompiled"][-1]
+    found.seen["uncompiled"] = [
+        replace(failed, outcome=replace(failed.outcome, exception=replace(OWN, message=message)))
+    ]
+    found.unwrapped, names, inner = None, list[str](), found.probe
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        names.append(request.name)
+        return inner(request, cancel)
+
+    found.probe = probe
+    wrapper.check(found)
+    assert found.unwrapped is OwnFault.WRAPPER and len(names) == 1 + 2 * turns
+
+
 def test_what_chance_decides_is_not_what_an_earlier_run_left(tmp_path: Path) -> None:
     """The first run passed, and all until the wrapper was asked of failed; without the wrapper, and with it again, it passes."""
     found = findings(tmp_path, None, again=False)

@@ -24,6 +24,7 @@ from triage.probe.run import Probe
 UNWRAPPED = replace(UNCOMPILED, name="uncompiled, unwrapped")
 PREFIX = "_orig_mod."
 AGAIN, QUICK = ("again", "third", "fourth"), 20.0  # with and without; once only where a run takes more seconds
+_NAMES = ("OptimizedModule", "_orig_mod")  # its class, and the attribute in which it keeps the module
 
 
 def worth_checking(walk: Walk, found: Conclusion) -> bool:
@@ -44,7 +45,7 @@ def check(walk: Walk) -> None:
     walk.unwrapped = fault if fault is not OwnFault.WRAPPER else OwnFault.WRAPPED  # until it has come again
     if fault is not OwnFault.WRAPPER:
         return
-    for turn in AGAIN if first.outcome.seconds <= QUICK else AGAIN[:1]:
+    for turn in AGAIN[:1] if first.outcome.seconds > QUICK or _names_it(failed) else AGAIN:
         wrapped = run(f"wrapped-{turn}", unwrapped=False)
         if wrapped.outcome.kind is OutcomeKind.OK:
             walk.unwrapped = OwnFault.BY_CHANCE
@@ -56,6 +57,12 @@ def check(walk: Walk) -> None:
             walk.unwrapped = OwnFault.WRAPPED if again is OwnFault.WRAPPED else OwnFault.BY_CHANCE
             return
     walk.unwrapped = fault
+
+
+def _names_it(failed: Probe) -> bool:
+    """Whether the error speaks of the wrapper, which no chance makes it do."""
+    error = failed.outcome.exception
+    return error is not None and any(name in level.message for level in (error, error.innermost()) for name in _NAMES)
 
 
 def _without(probe: Probe, failed: Probe) -> OwnFault:
