@@ -211,6 +211,9 @@ def test_what_the_settings_show():
     assert not needed and varied == ("whether gradients are enabled",)
     needed, varied = of_settings(GRAPH, [row("dynamic=True", "not_run"), row("forward only", "ok")])
     assert [each.condition for each in needed] == ["a backward pass"] and not varied
+    needed, varied = of_settings(None, [row("fullgraph=True", "ok")])
+    assert needed == (Condition("graph breaks are allowed", "with fullgraph=True it passes"),) and not varied
+    assert of_settings(None, [row("fullgraph=True", "same_failure")]) == ((), ())
 
 
 def test_options_that_it_needs():

@@ -55,6 +55,9 @@ def test_an_operation_in_whose_place_any_other_one_fails_is_not_named():
     found = culprit_of(concluded(), left, None, Clues(any_operation=True))
     assert found.op is None
     assert found.detail.startswith("none: with another one in the place of aten.pow")
+    several = culprit_of(concluded("compile", "lerp", "lt"), graph(), None, Clues(any_operation=True))
+    assert several.op is None
+    assert several.detail == "none: with another one in the place of aten.lerp, aten.real it fails as well"
 
 
 def test_of_what_was_cut_short_the_last_is_named_only_where_all_else_leads_to_it():

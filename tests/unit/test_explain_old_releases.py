@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from triage.agent.compat import watch_recompiles
+from triage.agent.compat import recompilations, watch_recompiles
 from triage.agent.explain.watch import _set
 from triage.explain.breaks import GraphBreak, not_tried, trials
 from triage.report.explanation import break_verdict
@@ -61,3 +61,19 @@ def test_a_setting_that_this_torch_lacks_is_told_and_no_cure_that_was_tried_in_v
     rows = not_tried([row, other], trial, "this torch has no such setting")
     assert [break_verdict(each) for each in rows] == ["not tried: this torch has no such setting", ""]
     assert [each.cure_works for each in rows] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("failed", "compiles", "counted"),
+    [
+        ({}, {0: 1, 1: 1}, 0),
+        ({"f": ["a"]}, {0: 2, 1: 1}, 1),
+        ({"f": ["a", "a", "b"]}, {0: 3, 1: 1}, 2),  # the second time two of them failed
+        ({}, {0: 2}, 0),  # tried again after an error
+        ({"f": ["a"]}, {}, 1),  # a release that does not count them
+    ],
+)
+def test_a_recompilation_counts_once_however_many_guards_failed(monkeypatch, failed, compiles, counted):
+    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", SimpleNamespace(guard_failures=failed))
+    monkeypatch.setitem(sys.modules, "torch._dynamo.convert_frame", SimpleNamespace(FRAME_COMPILE_COUNTER=compiles))
+    assert recompilations() == counted

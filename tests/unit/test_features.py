@@ -13,6 +13,7 @@ from triage.culprit.features import features_of
         ("import torch\nfrom torch.func import jvp as j\nj(torch.sin, (1,))", ("torch.func.jvp",)),
         ("import torch\nclass F(torch.autograd.Function): pass\nF.apply(1)", ("torch.autograd.Function",)),
         ("import torch.utils.checkpoint as c\nc.checkpoint(f)(1).sum()", ("torch.utils.checkpoint.checkpoint",)),
+        ("import torch\nprint(torch.vmap(f)(x))", ("torch.vmap",)),
         # Operations, their modules, the check, the options of the compiler, and what torch gave back.
         ("import torch\nfrom torch import nn\nnn.Linear(1, 1)(torch.nn.functional.relu(torch.ones(1)))", ()),
         ("import torch\ntorch.testing.assert_close(torch.linalg.norm(x), torch.compile(f)(x).sum())", ()),
@@ -35,6 +36,17 @@ from triage.culprit.features import features_of
         ("import torch\ndef f(x):\n    return torch.Tensor(x.size()), x.to(torch.FloatTensor)", ("torch.Tensor",)),
         ("import random\ndef f():\n    random.seed(0)\n    return random.Random(1).random()", ("random.Random",)),
         ("class Scope(set):\n    pass\nclass Net(torch.nn.Module): pass", ("a subclass of set",)),
+        # A container that the program holds; types of the abstract ones are no containers.
+        ("import collections\nd = collections.deque(maxlen=1)\ndef f(x): d.append(x)", ("collections.deque",)),
+        ("import collections.abc\nisinstance(f, collections.abc.Callable)", ()),
+        # What of the language Dynamo plays itself.
+        ("def f(x):\n    rest = yield from g(x)\ndef g(x):\n    yield x\n    return 1", ("yield from",)),
+        ("def g(x):\n    yield x\n    return 1", ("a generator",)),
+        (
+            "class Made(type):\n    def __call__(cls): pass\nclass Thing(metaclass=Made):\n    def __init__(self): pass",
+            ("a metaclass", "__call__"),
+        ),
+        ("class Lazy:\n    def __getattr__(self, name): return name\n    def read(self): pass", ("__getattr__",)),
         # An operation that is a value, and not called by its name.
         ("import torch\nf = torch.Tensor.__add__\nx = torch.Tensor.add(y, 1)", ("torch.Tensor.__add__",)),
         (

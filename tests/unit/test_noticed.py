@@ -59,6 +59,14 @@ def test_what_one_use_compiles_is_the_function_to_blame(
     assert dict(facts(report)).get("Function") == told
 
 
+def test_all_that_is_compiled_is_no_function_to_blame(tmp_path: Path) -> None:
+    """It passes without any compiling, which is what "uncompiled passes" says already."""
+    way = WayRound("Leave uncompiled what net.py:28 compiles, with `disable=True`", "function", "net.py:28")
+    calls = ({"name": "Net", "where": "net.py:28"}, {"name": "Net", "where": "net.py:28"})
+    report = replace(report_of(tmp_path, FAILED, "uncompiled"), ways_round=(way,), compile_calls=calls)
+    assert "Function" not in dict(facts(report))
+
+
 @pytest.mark.parametrize(("error", "passing"), [(RAISED, ["uncompiled"]), (FAILED, [])])
 def test_what_is_raised_in_compiled_code_or_uncompiled_fails_on_its_line(
     tmp_path: Path, error: RaisedException, passing: list[str]

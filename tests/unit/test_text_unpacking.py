@@ -44,3 +44,32 @@ def test_a_tuple_of_one_goes_with_what_takes_it_out() -> None:
     assert results(text.format("h(x)[0]"), propose) == [less.format("h(x)[0]")]  # another function's
     assert results(text.format("x, 1"), propose) == []
     assert results(text.format("x").replace("[0]", "[1]"), propose) == []
+
+
+@pytest.mark.parametrize(
+    ("loop", "less"),
+    [
+        ("for i, y in enumerate(x):\n    g(y)\n", "for y in x:\n    g(y)\n"),
+        ("for i, (y, z) in enumerate(x):\n    g(y, z)\n", "for (y, z) in x:\n    g(y, z)\n"),
+        ("for y, z in zip(x, w):\n    g(z)\n", "for z in w:\n    g(z)\n"),
+        ("for k, v in x.items():\n    g(v)\n", "for v in x.values():\n    g(v)\n"),
+        ("g([k for k, v in x.items()])\n", "g([k for k in x])\n"),
+        ("for i, y in enumerate(x):\n    g()\n", "for y in x:\n    g()\n"),
+    ],
+)
+def test_a_loop_takes_only_what_it_reads(loop: str, less: str) -> None:
+    assert results(f"x = h()\n{loop}", propose) == [f"x = h()\n{less}"]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for i, y in enumerate(x):\n    g(i, y)\n",
+        "for i, y in enumerate(x):\n    g(i)\n",  # nothing shorter gives the numbers
+        "for i, y in enumerate(x, 1):\n    g(i, y)\n",
+        "for y, z in zip(x, x, strict=True):\n    g(z)\n",
+        "for y, z in x:\n    g(z)\n",
+    ],
+)
+def test_a_loop_that_reads_both_or_is_told_pairs_stays(loop: str) -> None:
+    assert results(f"x = h()\n{loop}", propose) == []

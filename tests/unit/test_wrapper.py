@@ -28,15 +28,24 @@ OWN = RaisedException(
 OTHER = error(message="another thing", phase="uncaught")
 
 
-def findings(tmp_path: Path, *without: RaisedException | OutcomeKind | None, again: bool = True) -> Findings:
-    """A walk of a script that fails wrapped, `without` its wrapper in these ways in turn, and wrapped `again`."""
+def findings(
+    tmp_path: Path, *without: RaisedException | OutcomeKind | None, again: bool = True, prints: bool = False
+) -> Findings:
+    """A walk of a script that fails wrapped, `without` its wrapper in these ways in turn, the last for ever, and wrapped `again`.
+
+    It `prints` another number in each run.
+    """
     fails = itertools.repeat(OWN)
-    machine, unwrapped = Machine({"uncompiled": fails, "inductor": fails}), Machine({"uncompiled": without})
+    plain = itertools.chain(without, itertools.repeat(without[-1]))
+    machine, unwrapped = Machine({"uncompiled": fails, "inductor": fails}), Machine({"uncompiled": plain})
 
     def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
         ran = (unwrapped if request.unwrapped else machine)(request, cancel)
         if request.name == "wrapped-again" and not again:
             ran = replace(ran, outcome=Outcome(OutcomeKind.OK, 1.0, 0), signature=None)
+        if prints:
+            ran = replace(ran, log=tmp_path / "log")
+            (tmp_path / f"{ran.name}.out.log").write_text(f"best {len(list(tmp_path.glob('*.out.log'))) / 7}\n")
         return replace(ran, notes=replace(ran.notes, wraps_module=True))
 
     found = walk_of(tmp_path)(machine)
@@ -71,6 +80,41 @@ def test_the_wrapper_is_named_where_runs_with_it_alone_fail(
     assert (report.known_cause is not None and report.known_cause.id == "module_wrapper") == (fault is OwnFault.WRAPPER)
 
 
+def test_a_coin_that_fell_so_is_no_wrapper(tmp_path: Path) -> None:
+    """Random numbers of the program's own, which no seed fixes: it fails, passes, fails, passes, and then otherwise."""
+    assert findings(tmp_path, None, None, OWN).walk.unwrapped is OwnFault.BY_CHANCE
+    assert findings(tmp_path, None, None, prints=True).walk.unwrapped is OwnFault.BY_CHANCE
+
+
+@pytest.mark.parametrize(("message", "turns"), [("'OptimizedModule'", 1), ("no rate is known for it", 3)])
+def test_an_error_that_names_the_wrapper_is_asked_of_once(tmp_path: Path, message: str, turns: int) -> None:
+    found = findings(tmp_path, None).walk
+    failed = found.seen["uncompiled"][-1]
+    found.seen["uncompiled"] = [
+        replace(failed, outcome=replace(failed.outcome, exception=replace(OWN, message=message)))
+    ]
+    found.unwrapped, names, inner = None, list[str](), found.probe
+
+    def probe(request: ProbeRequest, cancel: Cancel | None = None) -> Probe:
+        names.append(request.name)
+        return inner(request, cancel)
+
+    found.probe = probe
+    wrapper.check(found)
+    assert found.unwrapped is OwnFault.WRAPPER and len(names) == 1 + 2 * turns
+
+
+def test_what_chance_decides_is_not_what_an_earlier_run_left(tmp_path: Path) -> None:
+    """The first run passed, and all until the wrapper was asked of failed; without the wrapper, and with it again, it passes."""
+    found = findings(tmp_path, None, again=False)
+    for rung, probes in found.walk.seen.items():
+        if rung != "uncompiled":
+            probes.insert(0, replace(probes[0], outcome=Outcome(OutcomeKind.OK, 1.0, 0), signature=None))
+    report = assemble(found)
+    assert report.verdict.own_fault is OwnFault.BY_CHANCE
+    assert not any("not like chance" in note for note in report.notes)
+
+
 def test_all_runs_that_decide_have_the_same_seeds(tmp_path: Path) -> None:
     found = findings(tmp_path, None, None).walk
     seeds: list[int | None] = []
@@ -84,7 +128,7 @@ def test_all_runs_that_decide_have_the_same_seeds(tmp_path: Path) -> None:
 
     found.probe = probe
     wrapper.check(found)
-    assert len(seeds) == 3 and set(seeds) == {3}
+    assert len(seeds) == 7 and set(seeds) == {3}
 
 
 def test_the_names_of_parameters_are_no_other_failure(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from triage.reduce.printing.printer import Form, print_if_possible
 
 MOST_EXTENTS = 2
 ANOTHER, OTHERS = "another operation", ("torch.tanh", "torch.sin")  # smooth ones that every backend has
+ANY_OPERATION = f"the operation (`{OTHERS[0]}` fails as well)"
 FIRST = "the size of the first dimension"  # of most programs the batch
 _WIDER = {
     False: ("float32", "float64"),
@@ -96,7 +97,7 @@ def questions_of(case: GraphCase, form: Form | None = None) -> Iterator[Question
     """What is asked of this graph, the most telling first. `form`: how it fails; its operation matters to what it gives."""
     if len(case.nodes) == 1 and (form is None or form.check == "exception"):
         ways = tuple((AnotherOperation(target),) for target in OTHERS)
-        yield Question(ANOTHER, ways, "", f"the operation (`{OTHERS[0]}` fails as well)")
+        yield Question(ANOTHER, ways, "", ANY_OPERATION)
     yield from _devices(case)
     yield from _dtypes(case)
     yield from _sizes(case)
@@ -336,6 +337,8 @@ def of_settings(case: GraphCase | None, rows: Sequence[AblationRow]) -> tuple[tu
         conditions.append(Condition("the shapes are static", "with dynamic=True it passes"))
     elif shapes == ["same_failure", "same_failure"]:
         indifferent.append("whether the shapes are dynamic")
+    if outcome.get("fullgraph=True") == "ok":
+        conditions.append(Condition("graph breaks are allowed", "with fullgraph=True it passes"))
     mode = case.context.mode if case is not None else None
     if mode is not None and outcome.get('mode="default"') == "ok":
         conditions.append(Condition(f'mode="{mode}"', "with the default mode it passes"))

@@ -2,7 +2,8 @@
 
 Where Dynamo traces them wrongly no operation is to blame, and these names say more of the failure than any number. So do those
 of NumPy and of Python's library that a function calls, which Dynamo models or replaces: `numpy.cumsum`, `collections.deque`;
-those of torch's state that it sets, which the compiler keeps and puts back; and that a class is one of Python's own, made anew.
+those of torch's state that it sets, which the compiler keeps and puts back; that a class is one of Python's own, made anew; and
+what of the language itself Dynamo has to play: generators, metaclasses, special methods.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from triage.model.syntax import parse
 # or steer torch. Packages are written small: `torch.Tensor.add` is an operation.
 _FEATURE = re.compile(
     r"torch\.(?!nn\.|linalg\.|special\.|fft\.|ops\.|random\.|testing\.|backends\."
-    r"|compiler\.(?:compile|cudagraph_\w+|disable|is_\w+|reset|set_\w+)$)[a-z]\w*\.[\w.]+"
+    r"|compiler\.(?:compile|cudagraph_\w+|disable|is_\w+|reset|set_\w+)$)[a-z]\w*\.[\w.]+|torch\.vmap"
 )
 # What Dynamo has of an operation where it is a value (`op = torch.Tensor.__mul__`), not called there.
 _METHOD = re.compile(r"torch\.Tensor\.\w+")
 # Where a function calls them, or they are compiled themselves. The constructors of old are given sizes or data.
 _MODELLED = re.compile(
-    r"(?:collections|functools|heapq|itertools|numpy)\.[\w.]+|random\.(?!seed)\w+|torch\.(?:set|use)_\w+|torch\.\w*Tensor"
+    r"(?:functools|heapq|itertools|numpy)\.[\w.]+|random\.(?!seed)\w+|torch\.(?:set|use)_\w+|torch\.\w*Tensor"
 )
+# Wherever it is made: Dynamo keeps a model of it, also of one that a module or a global variable holds.
+_CONTAINER = re.compile(r"collections\.(?!abc\b)[\w.]+")
+# A method by which Python asks a class for what an expression means. Nearly every class has the first.
+_SPECIAL = re.compile(r"__(?!init__)\w+__")
 _BUILT_IN = frozenset({"bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
 
 
@@ -43,16 +48,34 @@ def features_of(text: str) -> tuple[str, ...]:
 
     def tells(name: str, node: ast.AST) -> bool:
         modelled = node in called and _MODELLED.fullmatch(name)
-        return bool(_FEATURE.fullmatch(name) or modelled or (node in kept and _METHOD.fullmatch(name)))
+        used = _FEATURE.fullmatch(name) or _CONTAINER.fullmatch(name) or modelled
+        return bool(used or (node in kept and _METHOD.fullmatch(name)))
 
     named = [(_full(ast.unparse(node), known), node) for node in whole]
-    return tuple(dict.fromkeys([*_made_anew(nodes), *(name for name, node in named if tells(name, node))]))
+    language = [*_made_anew(nodes), *_played(nodes)]
+    return tuple(dict.fromkeys([*language, *(name for name, node in named if tells(name, node))]))
 
 
 def _made_anew(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """What Python's own types do is known to Dynamo, and not what a class makes of it."""
     bases = [ast.unparse(base) for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases]
     yield from (f"a subclass of {base}" for base in bases if base in _BUILT_IN)
+
+
+def _played(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """What Dynamo does not run but plays, step by step as CPython would."""
+    if any(isinstance(node, ast.YieldFrom) for node in nodes):
+        yield "yield from"
+    elif any(isinstance(node, ast.Yield) for node in nodes):
+        yield "a generator"
+    for each in (node for node in nodes if isinstance(node, ast.ClassDef)):
+        if any(ast.unparse(base) == "type" for base in each.bases):
+            yield "a metaclass"
+        yield from (
+            method.name
+            for method in each.body
+            if isinstance(method, ast.FunctionDef) and _SPECIAL.fullmatch(method.name)
+        )
 
 
 def _called_in_functions(nodes: Sequence[ast.AST]) -> set[ast.AST]:

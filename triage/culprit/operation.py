@@ -123,7 +123,9 @@ class Clues:
     given: GivenWrong | None = None  # the wrong value that the failure comes of; or one that only rounds otherwise
     fake: FakeWrong | None = None  # the operation whose fake result, not eager's, the failure was seen to come of
     decomposed: GraphNode | None = None  # the one of the reproducer without whose decomposition it passes
-    any_operation: bool = False  # with another one in the place of the only one that is left it fails as well
+    any_operation: bool = (
+        False  # with another one in the place of the only one, or of all that a text has, it fails as well
+    )
     minimal: bool = True  # nothing can go from the reproducer: it needs what it holds
     # Not where a text was reduced, whose own check shows a wrong result, nor where a pass of the program's own fails, to which
     # the whole graph is given: the graph's order tells nothing then.
@@ -168,10 +170,9 @@ def _operator(target: str) -> str:
 def _of_reduced(reduced: GraphCase, unnamed: Culprit, clues: Clues, error: RaisedException | None) -> Culprit | None:
     """Of the operations that the reduction left: the only one, else the most certain clue first, else the most telling."""
     targets = operators_of(reduced)
-    if len(targets) == 1 and clues.any_operation:
-        return replace(
-            unnamed, detail=f"none: with another one in the place of {targets[0]}, {_ONLY}, it fails as well"
-        )
+    if targets and clues.any_operation:
+        left = f"{targets[0]}, {_ONLY}," if len(targets) == 1 else some(targets, MOST_SHOWN)
+        return replace(unnamed, detail=f"none: with another one in the place of {left} it fails as well")
     if len(targets) == 1:
         return replace(unnamed, op=targets[0], detail=_ONLY)
     has = f"the reproducer {'needs' if clues.minimal else 'holds'}"

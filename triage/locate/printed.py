@@ -39,7 +39,7 @@ MORE_RUNS = 2  # compiled, and as many uncompiled: what asking takes beyond the 
 
 def worth_reading(walk: Visits) -> bool:
     """Whether the script passes, compiles something, and prints numbers, and there is time for what is asked then."""
-    return _compiles_and_passes(walk) and has_numbers(_printed(walk.start))
+    return _compiles_and_passes(walk) and has_numbers(printed_by(walk.start))
 
 
 def worth_reading_files(walk: Walk) -> bool:
@@ -67,7 +67,7 @@ def compare_printed(walk: Visits) -> str:
         walk.visit([UNCOMPILED])
     if not _passes_uncompiled(walk):
         return ""
-    return _compare(walk, walk.seen[UNCOMPILED.name][0], walk.start, _printed)
+    return _compare(walk, walk.seen[UNCOMPILED.name][0], walk.start, printed_by)
 
 
 def compare_written(walk: Walk) -> str:
@@ -223,7 +223,8 @@ def _passes_uncompiled(walk: Visits, runs: int = 1) -> bool:
     return len(seen) >= runs and all(probe.outcome.kind is OutcomeKind.OK for probe in seen)
 
 
-def _printed(probe: Probe) -> Lines:
+def printed_by(probe: Probe) -> Lines:
+    """The lines that it printed and logged which tell results."""
     return lines_of(_read(probe, "out"), _read(probe, "err"))
 
 

@@ -92,13 +92,16 @@ def line_title(signature: ReportSignature) -> str:
 def function_to_blame(report: TriageReport) -> tuple[str, str] | None:
     """The function of the program without which, left uncompiled, the script passes, and its place; None where none was tried.
 
-    ("Controller.push", "train.py:13"), or the only one that is compiled at that place.
+    ("Controller.push", "train.py:13"), or the only one that is compiled at that place, where the program compiles at others too:
+    that a program passes where nothing of it is compiled tells no more than that it fails compiled.
     """
     way = next((way for way in report.ways_round if way.kind == "function"), None)
     if way is None:
         return None
     if named := _NAMED.search(way.change):
         return named.group(1), way.where or ""
+    if len({call.get("where") for call in report.compile_calls}) < 2:
+        return None
     told = {
         str(call.get("name") or "") for call in report.compile_calls if way.where and call.get("where") == way.where
     }

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from triage.culprit import conditions
 from triage.culprit.ablation import Variant, ablate, cures_of, variants_of_graph, variants_of_text
+from triage.culprit.another_function import fails_with_another
 from triage.culprit.compiler_parts import AFTER, BEFORE
 from triage.culprit.eager_backward import raised_by_eager_too
 from triage.culprit.fake_results import fake_wrong
@@ -24,7 +25,7 @@ from triage.culprit.first_wrong import FirstWrong, first_wrong
 from triage.culprit.given_wrong import comes_of, comes_of_another, given_wrong
 from triage.culprit.guards import does_not_matter, search_guards
 from triage.culprit.inquiry import Inquiry, seconds_of
-from triage.culprit.operation import operator_name
+from triage.culprit.operation import operator_name, operators_of
 from triage.culprit.subsystem import Searched, search_parts
 from triage.culprit.undefined import undefined_conversion
 from triage.environments.files import write_whole
@@ -44,6 +45,7 @@ from triage.reduce.interface import UNREDUCED, Problem
 from triage.reduce.printing.printer import Form
 from triage.reduce.verifying import Reproduced
 from triage.stories.findings import Findings
+from triage.stories.reproducer_facts import own_check_alone
 from triage.trial.interface import CandidateRunner
 from triage.trial.patience import Patience
 from triage.trial.runner import ForkServerRunner
@@ -231,6 +233,15 @@ def _seen(whole: Candidate, runner: CandidateRunner) -> Candidate:
     return observed(whole, runner) if whole.case.backward and hangs_on_values(whole) else whole
 
 
+def _raises_with_operations(found: Findings, made: Reproduced) -> bool:
+    """Whether a text is left that has operations and raises: others in their place would be told from them by what it raises.
+
+    By a comparison they are not: the other side of that stays as it was.
+    """
+    raises = found.walk.conclusion().symptom is Symptom.EXCEPTION and not own_check_alone(found)
+    return raises and made.seen_graph is not None and bool(operators_of(made.seen_graph))
+
+
 def _conditions(found: Findings, made: Reproduced, inquiry: Inquiry, asks: bool) -> None:
     """Fill `conditions` and `indifferent`; questions about the data only of a graph, and where `asks`."""
     graph = made.graph if made.case == "graph" else None
@@ -244,6 +255,12 @@ def _conditions(found: Findings, made: Reproduced, inquiry: Inquiry, asks: bool)
         found.ablation += told.rows
         found.spellings, data, found.any_operation = told.spellings, told.conditions, told.any_operation
         indifferent += told.indifferent
+    elif asks and _raises_with_operations(found, made):
+        row = fails_with_another(made.source, conditions.ANOTHER, conditions.OTHERS, inquiry)
+        if row is not None:
+            found.any_operation = True
+            found.ablation += (row,)
+            indifferent += (conditions.ANY_OPERATION,)
     neighbour = conditions.of_neighbour(made.passing_difference, (*data, *shown))
     found.conditions = conditions.merged(data, shown, parts, neighbour)
     found.indifferent = tuple(dict.fromkeys(indifferent))

@@ -96,9 +96,7 @@ class Findings:
     in_vain: tuple[str, ...] = ()  # and those of them with which it fails as it did
     conditions: tuple[Condition, ...] = ()
     indifferent: tuple[str, ...] = ()
-    any_operation: bool = (
-        False  # the only one that is left in the reproducer is not to blame: another one fails as well
-    )
+    any_operation: bool = False  # what is left in the reproducer is not to blame: another operation fails as well
     subsystem: SubsystemSearch | None = None
     lowered: tuple[str, ...] = ()  # the nodes of the reproducer's graphs that Inductor lowers
     first_wrong: GraphNode | None = None  # of a wrong result: the operation of the reproducer where it begins

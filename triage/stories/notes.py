@@ -13,7 +13,7 @@ from triage.locate.graphs_compared import only_unsteady
 from triage.locate.printed import note_of_others
 from triage.locate.which_value import begin_above
 from triage.model.rungs import UNCOMPILED
-from triage.model.stage import Stage, Symptom
+from triage.model.stage import OwnFault, Stage, Symptom
 from triage.model.text import clip
 from triage.report.excerpt import hints_of
 from triage.stories.accuracy_notes import (
@@ -101,7 +101,8 @@ def _of_what_runs_met(found: Findings, conclusion: Conclusion) -> Told:
 
 def _of_chance(found: Findings, conclusion: Conclusion) -> Told:
     walk = found.walk
-    if conclusion.stage is Stage.SCRIPT and passes_at_first(walk.seen, walk.seeded, walk.idle):
+    by_chance = conclusion.own_fault is OwnFault.BY_CHANCE  # it passed again after it had failed
+    if conclusion.stage is Stage.SCRIPT and not by_chance and passes_at_first(walk.seen, walk.seeded, walk.idle):
         return order_notes(_folders(found)[0], _began(found))
     return [*flaky_notes(conclusion, walk.seeded), *other_way_notes(conclusion, walk.seen, walk.idle)]
 

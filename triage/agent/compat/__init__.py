@@ -14,6 +14,7 @@ from .dynamo import (
     leave_log_files,
     leave_unnamed,
     pass_over,
+    recompilations,
     recompile_limit,
     registered_backend,
     repro_input_reader,

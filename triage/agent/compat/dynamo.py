@@ -96,6 +96,18 @@ def recompile_limit():
     return None
 
 
+def recompilations():
+    """How often a function was compiled because the guards of all that had been compiled of it failed.
+
+    `guard_failures` has a line for each of these: one at the first time, two at the second. So the compiles of each frame are
+    counted, and that table tells whether any of them was for a guard.
+    """
+    failures = getattr(sys.modules.get("torch._dynamo.utils"), "guard_failures", None)
+    told = sum(len(entries) for entries in dict(failures or {}).values())
+    compiles = getattr(sys.modules.get("torch._dynamo.convert_frame"), "FRAME_COMPILE_COUNTER", None)
+    return min(told, sum(count - 1 for count in dict(compiles).values() if count)) if compiles else told
+
+
 def watch_recompiles(convert_frame, tell):
     """Have `tell(frame, reasons, entries)` called where Dynamo compiles a function that it has `entries` of already."""
     names = [name for name in _ASKED_FOR_REASONS if hasattr(convert_frame, name)]

@@ -13,7 +13,7 @@ import time
 
 from ..capture import operators
 from ..capture.exception import describe, exit_status, rank
-from ..compat import gpu
+from ..compat import gpu, recompilations
 from . import leaving
 from .running import Running
 
@@ -308,10 +308,9 @@ class Recorder:
         utils = sys.modules.get("torch._dynamo.utils")
         counters = getattr(utils, "counters", None)
         if counters is not None:
-            failures = getattr(utils, "guard_failures", {})
             totals["graphs"] = counters.get("stats", {}).get("unique_graphs", self.graphs)
             totals["graph_breaks"] = sum(counters.get("graph_break", {}).values())
-            totals["recompiles"] = sum(len(entries) for entries in dict(failures).values()) if failures else 0
+            totals["recompiles"] = recompilations()
         return totals
 
     def _tell_steps(self):

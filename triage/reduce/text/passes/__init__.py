@@ -67,7 +67,12 @@ TABLE = (
     Pass("flatten", flattening.propose, "functions in place of a class with one instance", False),
     Pass("keywords", arguments.propose, "an argument less in a call"),
     Pass("signatures", definitions.propose, "no decorators, bases, annotations and defaults; a parameter less"),
-    Pass("unpacking", unpacking.propose, "a name less that a value is unpacked into", False),
+    Pass(
+        "unpacking",
+        unpacking.propose,
+        "a name less that a value is unpacked into, or a loop takes pairs apart for",
+        False,
+    ),
     Pass("expressions", expressions.propose, "an expression by one of its parts, an element less", False),
     Pass(LITERALS, literals.propose, "smaller numbers and shorter strings, equal ones alike"),
 )

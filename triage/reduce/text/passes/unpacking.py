@@ -1,7 +1,8 @@
 """A name less that a value is unpacked into and that nothing reads: `a, b, c, d = self.body(x)`, with the number of the values.
 
 How many values there are is told elsewhere (`nn.Linear(6, 4)`, `chunk(4)`), so neither may be changed alone. Nor may a function
-that returns a tuple of one (`return y,`) and what takes that out of it (`f(x)[0]`).
+that returns a tuple of one (`return y,`) and what takes that out of it (`f(x)[0]`). Nor may what a loop takes pairs apart for
+(`for i, x in enumerate(xs)`) and its target.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from triage.reduce.text.passes.choice import Choice, one
 
 def propose(script: Script) -> Iterator[Choice]:
     yield from _fewer_names(script)
+    yield from _plain_loops(script)
     yield from _only_results(script)
 
 
@@ -65,6 +67,41 @@ def _fewer_names(script: Script) -> Iterator[Choice]:
         every = [(less, *same)] if len(same) > 1 else []
         if same:
             yield Choice((*every, *((less, edit) for edit in same)))
+
+
+def _plain_loops(script: Script) -> Iterator[Choice]:
+    """`for x in xs` for a loop over pairs that reads one of each: of `enumerate(xs)`, `zip(xs, ys)`, `xs.items()`."""
+    names = Occurrences(script)
+    for loop in script.nodes:
+        if not isinstance(loop, ast.For | ast.comprehension) or not isinstance(loop.target, ast.Tuple):
+            continue
+        target = loop.target.elts
+        given = _one_by_one(script, loop.iter)
+        if len(target) != 2 or len(given) != 2 or script.in_fstring(loop.target):
+            continue
+        unread = [isinstance(item, ast.Name) and not _is_read(names, item) for item in target]
+        if any(unread):
+            kept = unread.index(False) if False in unread else 1
+            if text := given[kept]:
+                yield one(
+                    Edit(*script.span(loop.target), script.source(target[kept])), Edit(*script.span(loop.iter), text)
+                )
+
+
+def _one_by_one(script: Script, pairs: ast.expr) -> tuple[str, ...]:
+    """What gives the first ones of these pairs, and what gives the second; empty where that is not written shorter."""
+    if not isinstance(pairs, ast.Call) or pairs.keywords:
+        return ()
+    given = [script.source(each) for each in pairs.args]
+    called = ast.unparse(pairs.func)
+    if called == "enumerate" and len(given) == 1:
+        return "", given[0]
+    if called == "zip" and len(given) == 2:
+        return given[0], given[1]
+    if isinstance(pairs.func, ast.Attribute) and pairs.func.attr == "items" and not given:
+        table = script.source(pairs.func.value)
+        return table, f"{table}.values()"
+    return ()
 
 
 def _is_read(names: Occurrences, item: ast.Name) -> bool:
