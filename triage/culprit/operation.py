@@ -123,9 +123,7 @@ class Clues:
     given: GivenWrong | None = None  # the wrong value that the failure comes of; or one that only rounds otherwise
     fake: FakeWrong | None = None  # the operation whose fake result, not eager's, the failure was seen to come of
     decomposed: GraphNode | None = None  # the one of the reproducer without whose decomposition it passes
-    any_operation: bool = (
-        False  # with another one in the place of the only one, or of all that a text has, it fails as well
-    )
+    any_operation: bool = False  # it fails as well with another one in the place of what is left, of a text all that is
     minimal: bool = True  # nothing can go from the reproducer: it needs what it holds
     # Not where a text was reduced, whose own check shows a wrong result, nor where a pass of the program's own fails, to which
     # the whole graph is given: the graph's order tells nothing then.
