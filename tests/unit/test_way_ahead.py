@@ -18,7 +18,7 @@ from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import GO_FILE, go_on
-from triage.stories import ways_round
+from triage.stories import reproduce, ways_round
 from triage.stories.way_ahead import WayAhead
 from triage.stories.ways_judged import has_few_calls
 from triage.stories.ways_planned import name_of
@@ -225,6 +225,20 @@ def test_before_a_reproducer_is_verified_it_begins_where_the_failure_names_a_lin
     monkeypatch.setattr(ways_round, "begin_ways_round", asked.append)
     ways_round.begin_ways_round_early(cast(Any, SimpleNamespace(walk=walk, way_ahead=begun)))
     assert bool(asked) is begins
+
+
+def test_no_reproducer_is_lost_by_a_mistake_in_what_begins_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = list[object]()
+
+    def breaks(found: object) -> None:
+        begun.append(found)
+        raise AssertionError
+
+    monkeypatch.setattr(reproduce, "begin_ways_round_early", breaks)
+    reproduction: Any = object.__new__(reproduce._Reproduction)
+    reproduction.found, reproduction._is_for_settings = SimpleNamespace(), lambda: True
+    reproduction._begin_way_round()
+    assert begun == [reproduction.found]
 
 
 def test_one_whose_turn_came_too_late_is_run_again() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -212,9 +212,13 @@ class _Reproduction:
         self._begin_way_round()
 
     def _begin_way_round(self) -> None:
-        """Begin it before the reproducer is verified: the imports and the data of the script take what they take."""
-        if self._is_for_settings():
-            begin_ways_round_early(self.found)
+        """Begin it before the reproducer is verified: the imports and the data of the script take what they take.
+
+        A mistake of ours is met again, and told, when its turn has come: no reproducer is lost by it.
+        """
+        with suppress(Exception):
+            if self._is_for_settings():
+                begin_ways_round_early(self.found)
 
     def _late(self) -> None:
         if not self.found.walk.refuted:
