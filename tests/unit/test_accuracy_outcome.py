@@ -11,6 +11,7 @@ from wrong_values import EVENTS, FAILS, GRADIENT, NAN, OUTPUT, Checking, checked
 from triage.judge.signature import signature_of
 from triage.locate import comparing
 from triage.locate.outcomes import is_comparison, is_script_check
+from triage.locate.told import ROUGH, Told
 from triage.locate.walk import Walk
 from triage.model.accuracy import Check, Comparison, GraphCall, WrongResult
 from triage.model.outcome import AgentNotes, CompileCall, Frame, Outcome, RaisedException
@@ -144,15 +145,16 @@ def test_where_nothing_is_wrong_the_other_rungs_are_not_compared(walk: Callable[
     assert [request.name for request in machine.requests if request.accuracy is not None] == ["as_is-compared"]
 
 
-@pytest.mark.parametrize("others", ["", "it prints `2` where the uncompiled run prints `1`"])
+@pytest.mark.parametrize("others", [False, True])
 def test_every_call_is_compared_where_what_is_printed_tells_that_something_is_wrong(
-    walk: Callable[..., Walk], others: str
+    walk: Callable[..., Walk], others: bool
 ) -> None:
     it = walk(Machine(None))
     it.first()
-    it.prints_others = others
+    told = Told({}, (), "it prints `2` where the uncompiled run prints `1`", lambda _: {}, ROUGH)
+    it.once_others = (told, {}) if others else None
     comparing.compare(it)
-    assert it.compared is not None and it.probe.requests[-1].accuracy.every is bool(others)
+    assert it.compared is not None and it.probe.requests[-1].accuracy.every is others
 
 
 def test_never_is_never(walk: Callable[..., Walk]) -> None:
