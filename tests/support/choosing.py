@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -82,3 +82,8 @@ class Passing:
     def run(self, source: str, *, rung: str | None = None, timeout: float | None = None) -> CandidateResult:
         self.asked.append((source, rung))
         return FAILS if "by itself" in source else PASSES
+
+    def run_many(
+        self, sources: Sequence[str], *, rung: str | None = None, timeout: float | None = None
+    ) -> Iterator[tuple[int, CandidateResult]]:
+        yield from ((index, self.run(source, rung=rung, timeout=timeout)) for index, source in enumerate(sources))

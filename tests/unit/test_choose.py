@@ -209,7 +209,7 @@ def test_ctrl_c_while_other_failures_are_looked_at_keeps_what_was_verified(tmp_p
             return replace(super().reduce(), siblings=(SiblingScript(SIGNATURE, "raise KeyError('other')\n"),))
 
     class Interrupted:
-        def run(self, *_: Any, **__: Any) -> CandidateResult:
+        def run_many(self, *_: Any, **__: Any) -> CandidateResult:
             raise KeyboardInterrupt
 
     problem = Problem(SIGNATURE, Stage.INDUCTOR, "inductor", None, (), tmp_path)

@@ -44,6 +44,30 @@ def test_what_cannot_be_tried_any_more_counts_only_where_torch_raised_it() -> No
     assert [each.source for each in kept] == ["b\n"]
 
 
+def test_each_is_asked_in_one_go_and_what_there_was_no_time_for_is_judged_by_its_frames() -> None:
+    class Twice(Passing):
+        """The budget ends with the second answer."""
+
+        def run_many(self, sources: Any, **how: Any) -> Any:
+            for answer in super().run_many(sources, **how):
+                left.ended = answer[0] == 1
+                yield answer
+
+    class Ends(Left):
+        ended = False
+
+        def spent(self) -> bool:
+            return self.ended
+
+    met = [
+        SiblingScript(sibling(f"{number}Error", frame), f"{number}\n")
+        for number, frame in enumerate(("", "", "torch/_inductor/graph.py:run", "torch/nn/modules/module.py:f"))
+    ]
+    left, runner = Ends(spent=False), Twice()
+    assert [each.source for each in compilers_own(met, "aot_eager", runner, left)] == ["0\n", "1\n", "2\n"]
+    assert [source for source, _ in runner.asked] == ["0\n", "1\n"]
+
+
 @pytest.mark.parametrize(("seconds", "kept"), [(60.0, 0), (600.0, 1)])
 def test_what_ends_when_it_is_waited_for_longer_is_no_hang(seconds: float, kept: int) -> None:
     class Slow(Passing):

@@ -31,16 +31,20 @@ def compilers_own(
     only where it was raised inside torch, and not in what eager runs as well. What did not end in the time of a candidate,
     which those that fail early have set, is waited for longer on the failing `rung`: most of it is only slow.
     """
+    every = list({met.signature.fingerprint: met for met in siblings}.values())
+    hung = [met.source for met in every if met.signature.kind is OutcomeKind.HANG]
+    ended = [met.source for met in every if met.source not in hung]
+    passes = _pass(ended, passing, runner, SIBLING_SECONDS, budget)
+    passes |= _pass(hung, passing, runner, HUNG_SECONDS, budget)
     found: list[SiblingScript] = []
-    for met in {met.signature.fingerprint: met for met in siblings}.values():
+    for met in every:
         if len(found) == MOST_SIBLINGS:
             break
-        if budget.spent():
+        own = passes.get(met.source)
+        if own is None or (own and met.source in hung and budget.spent()):
             own = bool(met.signature.frames) and not met.signature.innermost_frame.startswith(_OF_EAGER)
-        else:
-            hung = met.signature.kind is OutcomeKind.HANG
-            own = _passes(met.source, passing, runner, HUNG_SECONDS if hung else SIBLING_SECONDS)
-            own = own and (not hung or _hangs(met.source, rung, runner))
+        elif own and met.source in hung:
+            own = _hangs(met.source, rung, runner)
         found += [met] if own else []
     return tuple(found)
 
@@ -79,6 +83,25 @@ def _hangs(source: str, rung: str | None, runner: CandidateRunner) -> bool:
     return runner.run(source, rung=rung, timeout=HANG_SECONDS).outcome.kind is OutcomeKind.HANG
 
 
-def _passes(source: str, passing: str, runner: CandidateRunner, seconds: float = SIBLING_SECONDS) -> bool:
-    below = DYNAMO_ALONE if passing in BACKENDS else passing
-    return runner.run(source, rung=below, timeout=seconds).outcome.kind is OutcomeKind.OK
+def _passes(source: str, passing: str, runner: CandidateRunner) -> bool:
+    return runner.run(source, rung=_below(passing), timeout=SIBLING_SECONDS).outcome.kind is OutcomeKind.OK
+
+
+def _pass(
+    sources: Sequence[str], passing: str, runner: CandidateRunner, seconds: float, budget: Budget
+) -> dict[str, bool]:
+    """Whether each of these scripts ends well there, side by side: one that an edit made endless takes all its `seconds`.
+
+    Those are left out that the budget left no time for.
+    """
+    told: dict[str, bool] = {}
+    if sources and not budget.spent():
+        for index, result in runner.run_many(sources, rung=_below(passing), timeout=seconds):
+            told[sources[index]] = result.outcome.kind is OutcomeKind.OK
+            if budget.spent():
+                break
+    return told
+
+
+def _below(passing: str) -> str:
+    return DYNAMO_ALONE if passing in BACKENDS else passing
