@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib
 import threading
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from triage.model.rungs import UNCOMPILED
 from triage.model.stage import OutcomeKind, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import GO_FILE, go_on
-from triage.stories import reproduce, ways_round
+from triage.stories import ways_round
 from triage.stories.way_ahead import WayAhead
 from triage.stories.ways_judged import has_few_calls
 from triage.stories.ways_planned import name_of
@@ -174,22 +173,6 @@ def test_what_will_not_be_measured_takes_what_others_leave_and_waits_for_nothing
         assert ("held" in asked[0], asked[0].get("aside", False)) == (waits, not waits)
 
 
-def test_one_that_was_begun_goes_on_unless_another_change_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list[dict[str, Any]]()
-    trials = trials_to_begin(monkeypatch, 1, asked)
-    trials.begin()
-    first = trials.found.way_ahead
-    trials.begin()
-    assert trials.found.way_ahead is first
-    other = replace(CHANGE, texts={Path("train.py"): b"c"})
-    monkeypatch.setattr(ways_round, "plan", lambda *_, **__: [other])
-    trials.begin()
-    assert trials.found.way_ahead.name == name_of(other)
-    monkeypatch.setattr(ways_round, "plan", lambda *_, **__: [])
-    trials.begin()
-    assert trials.found.way_ahead is None
-
-
 @pytest.mark.parametrize(
     ("seen", "few"),
     [
@@ -204,41 +187,6 @@ def test_one_that_was_begun_goes_on_unless_another_change_comes_first(monkeypatc
 )
 def test_few_calls_are_those_of_a_run_that_came_to_its_end(seen: list[Any], few: bool) -> None:
     assert has_few_calls({UNCOMPILED.name: seen}) is few
-
-
-@pytest.mark.parametrize(
-    ("lines", "calls", "begun", "begins"),
-    [
-        (["line"], 1, None, True),
-        ([], 1, None, False),  # which change comes first is not known before there is a reproducer
-        (["line"], 9, None, False),
-        (["line"], 1, "begun", False),
-    ],
-)
-def test_before_a_reproducer_is_verified_it_begins_where_the_failure_names_a_line(
-    monkeypatch: pytest.MonkeyPatch, lines: list[str], calls: int, begun: Any, begins: bool
-) -> None:
-    walk = SimpleNamespace(seen={UNCOMPILED.name: [ran(calls)]}, conclusion=lambda: None)
-    asked = list[Any]()
-    monkeypatch.setattr(ways_round, "Files", lambda found: None)
-    monkeypatch.setattr(ways_round, "guilty_lines", lambda *_: lines)
-    monkeypatch.setattr(ways_round, "begin_ways_round", asked.append)
-    ways_round.begin_ways_round_early(cast(Any, SimpleNamespace(walk=walk, way_ahead=begun)))
-    assert bool(asked) is begins
-
-
-def test_no_reproducer_is_lost_by_a_mistake_in_what_begins_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = list[object]()
-
-    def breaks(found: object) -> None:
-        begun.append(found)
-        raise AssertionError
-
-    monkeypatch.setattr(reproduce, "begin_ways_round_early", breaks)
-    reproduction: Any = object.__new__(reproduce._Reproduction)
-    reproduction.found, reproduction._is_for_settings = SimpleNamespace(), lambda: True
-    reproduction._begin_way_round()
-    assert begun == [reproduction.found]
 
 
 def test_one_whose_turn_came_too_late_is_run_again() -> None:

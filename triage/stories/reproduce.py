@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from triage.culprit.match_known_cause import lies_in_environment
 from triage.judge.asking import Budget
@@ -37,7 +36,7 @@ from triage.stories.limits import patience_for, repeats_for, seconds_for, second
 from triage.stories.problem import compares, comparison_for, problem_of
 from triage.stories.run_files import report_beforehand
 from triage.stories.several_wrong import told_apart
-from triage.stories.ways_round import begin_ways_round, begin_ways_round_early
+from triage.stories.ways_round import begin_ways_round
 from triage.trial.driver import Repeats
 from triage.trial.fresh import Fresh, verify, verify_with_control
 from triage.trial.interface import Resources
@@ -142,14 +141,14 @@ class _Reproduction:
         found.reproduced, notes = choose(
             problem,
             [replace(attempt, engine=self._ready(attempt)) for attempt in attempts],
-            Resources(self.runner, self.oracle, searching, self._emit),
+            Resources(self.runner, self.oracle, searching, self.news.emit),
             self._verified,
             Unreduced(
                 script=None if self.compared else _single_file(found),
                 header=full_header(found, conclusion),
                 form=forms_of(conclusion.signature.wrong)[0] if self.compared else None,
             ),
-            self._reduced,
+            self.news.reduced,
         )
         if found.reproduced is None:
             last = "Run triage on the script to see it again." if self.compared else SCRIPT_ALONE
@@ -164,18 +163,14 @@ class _Reproduction:
         if made is None or not made.verified:
             return
         self.news.verified(made.source)
-        if made.prints or not self._is_for_settings():
+        if found.session.settings.reproducer_only or self.problem.door:  # the settings are those of torch.compile
+            return
+        if made.prints or lies_in_environment(self.conclusion.outcome, self.conclusion.stage):
             return  # of what only prints nothing can be asked
         begin_ways_round(found)
         report_beforehand(found, made)
         with self.runner.comparing(None) if made.case == "source" else nullcontext():  # as it was reduced
             blame(found, made, self.problem, self.runner, made.oracle or self.oracle, self.patience)
-
-    def _is_for_settings(self) -> bool:
-        """Whether settings and changes of the program are asked: those of torch.compile, where the machine is not to blame."""
-        if self.found.session.settings.reproducer_only or self.problem.door:
-            return False
-        return not lies_in_environment(self.conclusion.outcome, self.conclusion.stage)
 
     def _planned(self, budget: Budget) -> tuple[Problem, list[Attempt]]:
         """The engines to try, in order, on the graphs and the comparison that are known to show the failure."""
@@ -200,25 +195,6 @@ class _Reproduction:
     def _ready(self, attempt: Attempt) -> Engine:
         engine = Uncompared(attempt.engine, self.runner) if attempt.of_text else attempt.engine
         return StandingEngine(SafeEngine(Polished(engine), self.found.met_bug, self._late), self.found)
-
-    def _emit(self, kind: str, **facts: Any) -> None:
-        """Tell listeners. Where one operation is left, what there is to shrink still leaves a processor idle."""
-        self.news.emit(kind, **facts)
-        if kind == "reduced" and facts.get("ops") == 1:
-            self._begin_way_round()
-
-    def _reduced(self, reduction: Reduction) -> None:
-        self.news.reduced(reduction)
-        self._begin_way_round()
-
-    def _begin_way_round(self) -> None:
-        """Begin it before the reproducer is verified: the imports and the data of the script take what they take.
-
-        A mistake of ours is met again, and told, when its turn has come: no reproducer is lost by it.
-        """
-        with suppress(Exception):
-            if self._is_for_settings():
-                begin_ways_round_early(self.found)
 
     def _late(self) -> None:
         if not self.found.walk.refuted:

@@ -29,7 +29,7 @@ from triage.model.stage import OutcomeKind, Stage, Symptom
 from triage.probe.launch import Cancel
 from triage.probe.run import Probe
 from triage.stories.findings import Findings
-from triage.stories.spots import Files, guilty_lines, program_of
+from triage.stories.spots import Files, program_of
 from triage.stories.way_ahead import WayAhead
 from triage.stories.ways_judged import (
     had_nothing_to_do,
@@ -62,7 +62,6 @@ def begin_ways_round(found: Findings) -> None:
 
     Not where runs of the script are one at a time, or do not end, nor where values decide: the operation may turn out another.
     And not before the script has confirmed what its graph told: two runs of it may be in each other's way.
-    One that was begun goes on, unless another change comes first by now.
     """
     walk, conclusion = found.walk, found.walk.conclusion()
     steady = conclusion.symptom in (Symptom.EXCEPTION, Symptom.CRASH) and walk.spoiled is None
@@ -71,16 +70,6 @@ def begin_ways_round(found: Findings) -> None:
         steady and not alone and worth_trying(found) and not custom_operators(found)
     ):  # they are checked in a run of the script
         _Trials(found, conclusion).begin()
-
-
-def begin_ways_round_early(found: Findings) -> None:
-    """The same before a reproducer is verified, of a program of which nothing will be measured: it takes what others leave.
-
-    Only where the failure itself tells the line that the first change is made in.
-    """
-    walk = found.walk
-    if found.way_ahead is None and has_few_calls(walk.seen) and guilty_lines(found, walk.conclusion(), Files(found)):
-        begin_ways_round(found)
 
 
 def find_ways_round(found: Findings) -> None:
@@ -158,9 +147,6 @@ class _Trials:
         files = Files(self.found)
         program = program_of(self.found, files)
         changes = plan(self.found, self.conclusion, program, files, beforehand=True)
-        begun = self.found.way_ahead
-        if begun is not None and changes and begun.name == name_of(changes[0]):
-            return
         self.found.drop_way_ahead()
         if not changes or not self._may_run():
             return
