@@ -16,7 +16,7 @@ import pytest
 from triage.agent import boot
 from triage.probe.launch import LATE, Cancel, Exit, Launch, launch
 from triage.probe.starvation import StandsStill
-from triage.probe.supervisor import ASIDE, HEAD_BYTES, MARKER, STACKS_SIGNAL, TAIL_BYTES, ask_for_stacks
+from triage.probe.supervisor import HEAD_BYTES, MARKER, STACKS_SIGNAL, TAIL_BYTES, ask_for_stacks
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found through /proc")
 TAG = "TRIAGE_TEST_LAUNCH"
@@ -251,16 +251,6 @@ def test_the_target_is_marked_with_its_own_identity(run: Runner) -> None:
     first = run.out.read_text()
     run(f"print(os.environ['{MARKER}'])")
     assert first != run.out.read_text() and len(first) == 33
-
-
-@pytest.mark.skipif(not hasattr(os, "getpriority"), reason="a system without priorities")
-def test_a_target_that_is_put_aside_lets_others_go_first(run: Runner) -> None:
-    told = "time.sleep(0.3); print(os.getpriority(os.PRIO_PROCESS, 0))"
-    mine = os.getpriority(os.PRIO_PROCESS, 0)
-    run(told)
-    assert int(run.out.read_text()) == mine
-    run(told, aside=True)
-    assert int(run.out.read_text()) == max(mine, ASIDE)
 
 
 def test_a_target_that_is_late_is_at_its_limit_and_says_where_it_is(run: "Runner", tmp_path: Path) -> None:

@@ -44,7 +44,6 @@ class Asked(TypedDict, total=False):
 
     accuracy: Comparison | None
     as_compiled: bool
-    aside: bool
     begins_at: Standby | None
     begun: Callable[[Path], None]
     held: str
@@ -169,15 +168,13 @@ class Runs(ABC):
         comparison: Comparison | None = None,
         cancel: Cancel | None = None,
         held: Callable[[Path], None] | None = None,
-        aside: bool = False,
     ) -> Probe:
         """Run the script on a rung with another text in the place of some of its files, for `limit` seconds at most.
 
         It is run to its end, or for `enough` seconds where it goes on past the point of the failure, and it is measured.
-        With `held` it waits at its first compiled call until somebody has it `go_on`; that is told the channel for it. With
-        `aside` what else runs goes first.
+        With `held` it waits at its first compiled call until somebody has it `go_on`; that is told the channel for it.
         """
-        asked: Asked = {"accuracy": comparison, "overlay": overlay, "timed": True, "aside": aside}
+        asked: Asked = {"accuracy": comparison, "overlay": overlay, "timed": True}
         asked["stop_seconds"] = min(enough, self._limit(limit) / 2)
         if held is not None:
             asked["held"], asked["begun"] = GO_FILE, held

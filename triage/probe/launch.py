@@ -47,7 +47,6 @@ class Launch:
     channel: Path | None = None  # of agents that write down their stacks when they are asked to, at the time limit
     late: Callable[[int], str] | None = None  # why the limit comes before its time; told the process above the target
     private: tuple[Path, ...] = ()  # directories of ours that go with us where we are killed
-    aside: bool = False  # what else runs goes first: nobody waits for it, and nothing of it is measured
     standby: Path | None = None  # the file that a copy of the program writes once it stands by
     keep: Callable[[Callable[[], None]], bool] | None = None  # who takes what ends such a copy, if there is one
 
@@ -105,7 +104,6 @@ def launch(request: Launch, cancel: Cancel | None = None) -> Exit:
         "grace": request.grace,
         "identity": identity,
         "private": [str(path) for path in request.private],
-        "aside": request.aside,
         "standby": str(request.standby) if request.standby is not None else None,
         "channel": str(request.channel) if request.channel is not None and supervisor.STACKS_SIGNAL else None,
     }

@@ -78,7 +78,6 @@ class ProbeRequest:
     overlay: Mapping[Path, bytes] = field(default_factory=dict)  # files of the program with another text in this run
     timed: bool = False  # calls of compiled functions are measured, a GPU waited for
     held: str = ""  # it waits at its first call of a compiled function until `go_on` (GO_FILE)
-    aside: bool = False  # what else runs goes first
     turns: Mapping[str, object] | None = None  # steps are measured in turns with other processes (`hooks/turns.py`)
     extra_env: Mapping[str, str] = field(default_factory=dict)
     neutral: Path | None = None
@@ -280,7 +279,6 @@ def _launch(request: ProbeRequest, stage: Stage, stdout: Path, stderr: Path) -> 
         channel=stage.channel,
         late=late,
         private=(stage.root, *request.private),
-        aside=request.aside,
         standby=standby / READY if standby is not None else None,
         keep=makes.keep if makes is not None else None,
     )

@@ -27,7 +27,6 @@ MARKER = "TRIAGE_PROBE_ID"
 STACKS_SIGNAL = getattr(signal, "SIGRTMAX", 0)  # no program is known to want it; 0 where a system has none
 STACKS_SECONDS, MOST_STACKS_SECONDS = 0.5, 3.0  # the latter on a machine that is busy
 KEEP_SECONDS = 0.05
-ASIDE = 10  # the niceness of a target that only what others leave of the processors is meant for
 LATE, MORE = b"\n", b"+"  # what triage says on the lifeline; the latter gives a second more
 
 
@@ -278,9 +277,6 @@ def supervise(request: dict[str, Any]) -> dict[str, Any]:
     except OSError as error:
         return {"error": f"{type(error).__name__}: {error}", "seconds": 0.0}
     assert process.stdout is not None and process.stderr is not None
-    if request.get("aside"):
-        with contextlib.suppress(OSError, AttributeError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, max(ASIDE, os.getpriority(os.PRIO_PROCESS, 0)))
     copies = [BoundedFile(process.stdout, request["stdout"]), BoundedFile(process.stderr, request["stderr"])]  # type: ignore[arg-type]
     timed_out = cancelled = False
     told = None

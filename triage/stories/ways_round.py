@@ -48,7 +48,7 @@ NAME = "workaround.patch"
 BEGIN_SECONDS, BEGIN_FACTOR = 30.0, 2.0
 RUN_SECONDS, RUN_FACTOR = 60.0, 3.0
 COLD_SECONDS = 120.0  # where no run got as far as to compile and pass, nobody knows what a cold compile takes
-HELD_SECONDS = 60.0  # besides, for one that was begun early and waits for its turn, or for what else runs
+HELD_SECONDS = 60.0  # besides, for one that was begun early and waits for its turn
 QUICK_SECONDS = 10.0  # a script that is quicker is run twice side by side
 
 WORK_DONE = (
@@ -154,8 +154,8 @@ class _Trials:
         measured = not has_few_calls(self.walk.seen)
 
         def run(cancel: Cancel, held: Callable[[Path], None]) -> Probe:
-            how: dict[str, Any] = {"held": held} if measured else {"aside": True}
-            probe = self._ask(change, name_of(change), self._limit() + HELD_SECONDS, cancel=cancel, **how)
+            limit = self._limit() + HELD_SECONDS
+            probe = self._ask(change, name_of(change), limit, cancel=cancel, held=held if measured else None)
             if probe.cancelled:
                 self.found.session.emit("probe_cancelled", rung=_rung_of(change).name, name=probe.name)
             return probe
