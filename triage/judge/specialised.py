@@ -9,20 +9,10 @@ from __future__ import annotations
 import ast
 import re
 
-from triage.model.syntax import called_name, parse
+from triage.model.syntax import OPERATORS, called_name, parse
 
 _STACK = re.compile(r"\n *User stack:\n(?P<stack>(?: +\S.*\n?)+)")
 _FRAME = re.compile(r"^ *File \"[^\"\n]+\", line \d+, in .+\n +(?P<code>(?!File \").+)", re.MULTILINE)
-_OPERATORS = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.MatMult: "matmul",
-    ast.Div: "div",
-    ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-    ast.Pow: "pow",
-}
 
 
 def specialised_by(message: str) -> tuple[str, ...]:
@@ -50,5 +40,5 @@ def _operations(line: str) -> tuple[str, ...]:
 
 def _named(node: ast.AST) -> str:
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
-        return _OPERATORS.get(type(node.op), "")
+        return OPERATORS.get(type(node.op), "")
     return called_name(node)

@@ -13,6 +13,15 @@ import threading
 
 _one_thread = threading.RLock()  # a finalizer may parse while its own thread does
 
+# What torch's dispatcher calls an operator of Python's.
+OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder", ast.Pow: "pow", ast.MatMult: "matmul", ast.USub: "neg",
+    ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.Invert: "bitwise_not",
+    ast.LShift: "bitwise_left_shift", ast.RShift: "bitwise_right_shift", ast.Not: "logical_not",
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+}  # fmt: skip
+
 
 def parse(text: str | bytes) -> ast.Module:
     """The tree of a program. Raises SyntaxError, or ValueError where the text holds a null character."""

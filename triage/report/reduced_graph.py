@@ -10,17 +10,8 @@ import ast
 import contextlib
 from collections.abc import Iterable, Sequence
 
-from triage.model.syntax import parse
+from triage.model.syntax import OPERATORS, parse
 from triage.report.graph_picture import Drawn
-
-# By the dispatcher's names, so that the guilty one is known by its name.
-_OPERATORS: dict[type[ast.AST], str] = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder", ast.Pow: "pow", ast.MatMult: "matmul", ast.USub: "neg",
-    ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.Invert: "bitwise_not",
-    ast.LShift: "bitwise_left_shift", ast.RShift: "bitwise_right_shift", ast.Not: "logical_not",
-    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
-}  # fmt: skip
 
 
 class _NotOneGraphError(Exception):
@@ -71,7 +62,7 @@ class _Reader:
                     self._assign(target, made)
             elif isinstance(statement, ast.AugAssign):
                 takes = (*self._value(statement.target), *self._value(statement.value))
-                self._assign(statement.target, self._add(_OPERATORS[type(statement.op)], takes, statement))
+                self._assign(statement.target, self._add(OPERATORS[type(statement.op)], takes, statement))
             elif isinstance(statement, (ast.Return, ast.Expr)):
                 if statement.value is not None:
                     self._value(statement.value)
@@ -99,9 +90,9 @@ class _Reader:
             return self._call(value)
         if isinstance(value, (ast.BinOp, ast.UnaryOp)):
             parts = [value.left, value.right] if isinstance(value, ast.BinOp) else [value.operand]
-            return self._computed(_OPERATORS.get(type(value.op), ""), parts, value)
+            return self._computed(OPERATORS.get(type(value.op), ""), parts, value)
         if isinstance(value, ast.Compare):
-            return self._computed(_OPERATORS.get(type(value.ops[0]), ""), [value.left, *value.comparators], value)
+            return self._computed(OPERATORS.get(type(value.ops[0]), ""), [value.left, *value.comparators], value)
         if isinstance(value, ast.Subscript):
             taken = self._value(value.value)
             one_of_several = isinstance(value.slice, ast.Constant) and isinstance(value.slice.value, int)
