@@ -154,8 +154,9 @@ def take_others(walk: Visits, again: Probe | None = None) -> None:
     (told, mine), walk.once_others = walk.once_others, None
     keys: Sequence[Key] = told.keys
     if not walk.start.outcome.failed:
-        whole = again is not None and again.outcome.kind is OutcomeKind.OK and not again.notes.stopped_early
-        keys = alike(told.keys, told.lines, mine, told.read(again)) if again is not None and whole else ()
+        keys = ()
+        if again is not None and again.outcome.kind is OutcomeKind.OK and not again.notes.stopped_early:
+            keys = alike(told.keys, told.lines, mine, told.read(again))
         keys = keys or alike(told.keys, told.lines, mine, told.read(walk.ask(AS_IT_IS, f"{AS_IS}-again")))
     if keys:
         walk.others = replace(told, keys=tuple(keys), words=words_of(told.lines, mine, keys[0]))

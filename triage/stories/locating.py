@@ -27,8 +27,9 @@ def compare(found: Findings) -> None:
 
             with found.session.timed("compare"):
                 (rounding_doubts.doubt_silent if wrong is None else rounding_doubts.trace_silent)(found)
-    with found.session.timed("compare"):
-        printed.take_others(found.walk, found.walk.compared)
+    if found.walk.once_others is not None:
+        with found.session.timed("compare"):
+            printed.take_others(found.walk, found.walk.compared)
     if not found.walk.start.outcome.failed:
         with found.session.timed("compare"):
             printed.blame_aot_autograd(found.walk)
