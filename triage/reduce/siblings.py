@@ -34,17 +34,17 @@ def compilers_own(
     every = list({met.signature.fingerprint: met for met in siblings}.values())
     hung = [met.source for met in every if met.signature.kind is OutcomeKind.HANG]
     ended = [met.source for met in every if met.source not in hung]
-    passes = _pass(ended, passing, runner, SIBLING_SECONDS, budget)
-    passes |= _pass(hung, passing, runner, HUNG_SECONDS, budget)
+    passes = _which_pass(ended, passing, runner, SIBLING_SECONDS, budget)
+    passes |= _which_pass(hung, passing, runner, HUNG_SECONDS, budget)
     found: list[SiblingScript] = []
     for met in every:
         if len(found) == MOST_SIBLINGS:
             break
         own = passes.get(met.source)
-        if own is None or (own and met.source in hung and budget.spent()):
+        if own and met.source in hung:
+            own = None if budget.spent() else _hangs(met.source, rung, runner)
+        if own is None:
             own = bool(met.signature.frames) and not met.signature.innermost_frame.startswith(_OF_EAGER)
-        elif own and met.source in hung:
-            own = _hangs(met.source, rung, runner)
         found += [met] if own else []
     return tuple(found)
 
@@ -87,7 +87,7 @@ def _passes(source: str, passing: str, runner: CandidateRunner) -> bool:
     return runner.run(source, rung=_below(passing), timeout=SIBLING_SECONDS).outcome.kind is OutcomeKind.OK
 
 
-def _pass(
+def _which_pass(
     sources: Sequence[str], passing: str, runner: CandidateRunner, seconds: float, budget: Budget
 ) -> dict[str, bool]:
     """Whether each of these scripts ends well there, side by side: one that an edit made endless takes all its `seconds`.

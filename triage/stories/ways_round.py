@@ -69,7 +69,8 @@ def begin_ways_round(found: Findings) -> None:
     if (
         steady and not alone and worth_trying(found) and not custom_operators(found)
     ):  # they are checked in a run of the script
-        _Trials(found, conclusion).begin()
+        found.drop_way_ahead()
+        found.way_ahead = _Trials(found, conclusion).begun()
 
 
 def find_ways_round(found: Findings) -> None:
@@ -142,14 +143,13 @@ class _Trials:
             best = self.found.ways_round[0]
             self.found.session.emit("way_round", change=best.change, cost=best.cost, patch=best.patch)
 
-    def begin(self) -> None:
-        """Begin the run of the first of them; where its time is measured it waits at its first compiled call."""
+    def begun(self) -> WayAhead | None:
+        """The run of the first of them; where its time is measured it waits at its first compiled call."""
         files = Files(self.found)
         program = program_of(self.found, files)
         changes = plan(self.found, self.conclusion, program, files, beforehand=True)
-        self.found.drop_way_ahead()
         if not changes or not self._may_run():
-            return
+            return None
         change = changes[0]
         measured = not has_few_calls(self.walk.seen)
 
@@ -160,7 +160,7 @@ class _Trials:
                 self.found.session.emit("probe_cancelled", rung=_rung_of(change).name, name=probe.name)
             return probe
 
-        self.found.way_ahead = WayAhead(name_of(change), run, self.found.session.cancel)
+        return WayAhead(name_of(change), run, self.found.session.cancel)
 
     def _tell(self, program: Program, passed: Sequence[tuple[Change, Probe]], uncompiled: AgentNotes | None) -> None:
         """Fill the findings: one way of each kind, the first with the patch, and the backend that passed as a rung."""
